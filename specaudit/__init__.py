@@ -1,0 +1,1 @@
+"""specaudit: audit deployed speculative decoders."""
