@@ -1,0 +1,38 @@
+"""What an engine answers."""
+
+from specaudit.model.record import Record
+from specaudit.model.request import Token
+
+
+class TokenLogprobs(Record, frozen=True, kw_only=True):
+    """What was reported about one position: the emitted token and the most likely ones.
+
+    Natural logarithms of probabilities, before or after the sampling filters as the engine's Capabilities say.
+    """
+
+    token: Token
+    logprob: float | None
+    top: tuple[tuple[Token, float], ...] = ()
+    """(token, logprob) of the most likely tokens, most likely first."""
+
+
+class Completion(Record, frozen=True, kw_only=True):
+    """One choice of a response."""
+
+    tokens: tuple[Token, ...] | None
+    """Emitted tokens in order; None where the engine reveals neither ids nor the text of single tokens."""
+    text: str | None = None
+    finish_reason: str | None = None
+    """`length` (cap) or `stop` (end of sequence, stop token); other words are kept as the engine gave them."""
+    logprobs: tuple[TokenLogprobs, ...] | None = None
+
+
+class Response(Record, frozen=True, kw_only=True):
+    """The answer to one Request: its choices in order of their index."""
+
+    completions: tuple[Completion, ...]
+    prompt_token_ids: tuple[int, ...] | None = None
+    """How the engine tokenized the prompt, where it tells."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    """Generated tokens over all choices, as billed."""

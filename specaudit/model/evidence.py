@@ -1,0 +1,167 @@
+"""Evidence: everything that was asked and answered, as the checks see it.
+
+Evidence is read in plan order (stage, slot, choice). The order in which answers arrived is recorded but has no
+influence on any finding.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specaudit.model.capabilities import Capabilities
+from specaudit.model.completion import Response
+from specaudit.model.entries import (
+    AnyEntry,
+    AttemptEntry,
+    LawEntry,
+    PlanEntry,
+    ProbeEntry,
+    SealEntry,
+    SnapshotEntry,
+    StageEntry,
+    StopEntry,
+)
+from specaudit.model.law import RevealedLaw
+from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
+from specaudit.model.request import Token
+
+END = -1
+"""Stands in token arrays for every position after an early stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draws:
+    """The completions of one arm in one stage, in plan order."""
+
+    tokens: NDArray[np.int64]
+    """[N, T] indices into `vocabulary`, END after an early stop."""
+    prompt_index: NDArray[np.int64]
+    """[N]"""
+    slot: NDArray[np.int64]
+    """[N] slot of the request that a completion belongs to."""
+    vocabulary: tuple[Token, ...]
+    """The tokens seen in the stage (by any arm), sorted."""
+    planned: int
+    """Completions asked for; those beyond N were lost."""
+
+    @property
+    def lost_fraction(self) -> float:
+        """Share of the planned completions that never arrived whole."""
+        return 1.0 - len(self.tokens) / self.planned if self.planned else 0.0
+
+
+class Evidence:
+    """An index over the entries of one audit."""
+
+    def __init__(self, entries: Iterable[AnyEntry], *, digest: str = "") -> None:
+        self.entries = tuple(entries)
+        self.digest = digest
+        """SHA-256 of the last line as it stands in the file."""
+        self.capabilities: dict[Role, Capabilities] = {}
+        self.laws: dict[Role, RevealedLaw] = {}
+        self.stages: dict[str, Stage] = {}
+        self.stop: StopEntry | None = None
+        self.sealed = False
+        self._snapshots: dict[str, dict[int, SnapshotEntry]] = {}
+        self._attempts: dict[str, dict[int, list[AttemptEntry]]] = {}
+        for entry in self.entries:
+            self._index(entry)
+
+    def _index(self, entry: AnyEntry) -> None:
+        match entry:
+            case ProbeEntry():
+                self.capabilities[entry.role] = entry.capabilities
+            case LawEntry():
+                self.laws[entry.role] = entry.law
+            case StageEntry():
+                self.stages[entry.stage.name] = entry.stage
+            case AttemptEntry():
+                self._attempts.setdefault(entry.stage, {}).setdefault(entry.slot, []).append(entry)
+            case SnapshotEntry():
+                self._snapshots.setdefault(entry.stage, {})[entry.block] = entry
+            case StopEntry():
+                self.stop = entry
+            case SealEntry():
+                self.sealed = True
+            case PlanEntry():
+                pass
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan's header."""
+        first = self.entries[0]
+        assert isinstance(first, PlanEntry), "evidence begins with its plan"
+        return first.plan
+
+    def snapshots(self, stage: str) -> dict[int, SnapshotEntry]:
+        """Return the readings of the metrics page by the number of blocks that had ended."""
+        return self._snapshots.get(stage, {})
+
+    def attempts(self, stage: str | None = None) -> list[AttemptEntry]:
+        """Return every attempt of a stage (of all stages), in plan order."""
+        names = self.stages if stage is None else [stage]
+        return [
+            attempt
+            for name in names
+            for _, attempts in sorted(self._attempts.get(name, {}).items())
+            for attempt in sorted(attempts, key=lambda entry: entry.number)
+        ]
+
+    def response(self, stage: str, slot: int) -> Response | None:
+        """Return the answer at a slot, or None where it was lost or never asked for."""
+        attempts = self._attempts.get(stage, {}).get(slot, [])
+        return next((attempt.response for attempt in attempts if attempt.response is not None), None)
+
+    def answered(self, stage: str, role: Role) -> list[tuple[int, PlannedRequest, Response | None]]:
+        """Return (slot, planned request, answer) of one arm in plan order."""
+        slots = enumerate(self.stages[stage].slots())
+        return [(slot, planned, self.response(stage, slot)) for slot, planned in slots if planned.arm == role]
+
+    def draws(self, stage: str) -> dict[Role, Draws]:
+        """Return the completions of each arm of a stage as arrays with one vocabulary.
+
+        A completion that ended early for any reason but a stop (cut short, wrong cap) counts as lost: what
+        would have followed is unknown.
+        """
+        planned: dict[Role, int] = {}
+        rows: dict[Role, list[tuple[int, int, tuple[Token, ...]]]] = {}
+        width = 0
+        for slot, item in enumerate(self.stages[stage].slots()):
+            request = item.request
+            width = max(width, request.max_tokens)
+            planned[item.arm] = planned.get(item.arm, 0) + request.n
+            kept = rows.setdefault(item.arm, [])
+            response = self.response(stage, slot)
+            for completion in response.completions[: request.n] if response else ():
+                tokens = completion.tokens
+                if tokens is None or len(tokens) > request.max_tokens:
+                    continue
+                if len(tokens) == request.max_tokens or completion.finish_reason == "stop":
+                    kept.append((slot, item.prompt_index, tokens))
+        seen = {token for kept in rows.values() for row in kept for token in row[2]}
+        vocabulary = tuple(sorted(seen, key=lambda token: (isinstance(token, str), token)))
+        code = {token: index for index, token in enumerate(vocabulary)}
+        return {role: _draws(kept, code, vocabulary, planned[role], width) for role, kept in rows.items()}
+
+
+def _draws(
+    rows: list[tuple[int, int, tuple[Token, ...]]],
+    code: dict[Token, int],
+    vocabulary: tuple[Token, ...],
+    planned: int,
+    width: int,
+) -> Draws:
+    lengths = np.array([len(row[2]) for row in rows], dtype=np.int64)
+    tokens = np.full((len(rows), width), END, dtype=np.int64)
+    flat = np.fromiter((code[token] for row in rows for token in row[2]), dtype=np.int64, count=int(lengths.sum()))
+    tokens[np.arange(width) < lengths[:, None]] = flat
+    return Draws(
+        tokens=tokens,
+        prompt_index=np.array([row[1] for row in rows], dtype=np.int64),
+        slot=np.array([row[0] for row in rows], dtype=np.int64),
+        vocabulary=vocabulary,
+        planned=planned,
+    )

@@ -1,0 +1,79 @@
+"""The plan of an audit: a header, then stages.
+
+A stage's requests are a pure function of the header and of the evidence of earlier stages. Both are recorded,
+with their digest, before the stage's first call.
+"""
+
+from typing import Literal
+
+from specaudit.model.record import FORM_VERSION, Record
+from specaudit.model.request import Request
+from specaudit.model.suite import Suite
+
+Role = Literal["subject", "reference"]
+ROLES: tuple[Role, ...] = ("subject", "reference")
+
+
+class Arm(Record, frozen=True, kw_only=True):
+    """An engine in a role. Holds no secret: addresses are recorded without user names, keys and queries."""
+
+    role: Role
+    engine: str
+    """`reference`, `mutant:NAME`, `openai`, …"""
+    endpoint: str | None = None
+    model: str | None = None
+    draft_tokens: int | None = None
+    """Drafts per step of an engine in process."""
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    """The header: everything that decides what will be asked, and how it will be judged."""
+
+    version: int = FORM_VERSION
+    tool: str
+    """Version of specaudit that made the plan."""
+    created: str
+    """UTC time, ISO 8601."""
+    suite: Suite
+    checks: tuple[str, ...]
+    """Ids of the selected checks, in the order they run."""
+    required: tuple[str, ...]
+    """Ids of the checks that must conform for exit code 0."""
+    arms: tuple[Arm, ...]
+    metrics: str | None = None
+    """Address of the subject's metrics page."""
+    alpha: float
+    """Error budget of the whole audit."""
+    seed: int
+    concurrency: int
+    """Requests in flight at once."""
+
+    def arm(self, role: Role) -> Arm | None:
+        """Return the arm in that role, or None where the audit has none."""
+        return next((arm for arm in self.arms if arm.role == role), None)
+
+
+class PlannedRequest(Record, frozen=True, kw_only=True):
+    """A request, the arm it goes to, and the index of its prompt within the stage."""
+
+    arm: Role
+    prompt_index: int
+    request: Request
+
+
+class Stage(Record, frozen=True, kw_only=True):
+    """A batch of requests that is planned and recorded as one.
+
+    Requests within a block run concurrently; blocks run one after the other, so that counters can be read
+    between them while the engine is quiet. A request's place in the stage is its slot, counted over all blocks.
+    """
+
+    name: str
+    """`CHECK` or `CHECK.part`."""
+    blocks: tuple[tuple[PlannedRequest, ...], ...]
+    scrape: bool = False
+    """Read the subject's counters before the first block and after each block."""
+
+    def slots(self) -> tuple[PlannedRequest, ...]:
+        """Return the planned requests of all blocks in order; the index of each is its slot."""
+        return tuple(planned for block in self.blocks for planned in block)

@@ -1,0 +1,66 @@
+"""The report: all findings, one overall verdict, one exit code."""
+
+from specaudit.model.finding import Finding, Verdict
+from specaudit.model.plan import Arm
+from specaudit.model.record import FORM_VERSION, Record
+
+EXIT_CONFORMS = 0
+EXIT_VIOLATES = 1
+EXIT_USAGE = 2
+EXIT_COULD_NOT_TEST = 3
+EXIT_INCONCLUSIVE = 4
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+
+PRECEDENCE = (EXIT_INTERRUPTED, EXIT_INTERNAL, EXIT_VIOLATES, EXIT_COULD_NOT_TEST, EXIT_INCONCLUSIVE, EXIT_CONFORMS)
+
+
+class Report(Record, frozen=True, kw_only=True):
+    """A pure function of the evidence: the same evidence gives the same bytes."""
+
+    version: int = FORM_VERSION
+    tool: str
+    """Version of specaudit that judged."""
+    suite: str
+    suite_digest: str
+    arms: tuple[Arm, ...]
+    evidence_digest: str
+    """SHA-256 of the last record of the evidence, which covers all of it."""
+    complete: bool
+    """The evidence ends with a seal: every planned request was answered or counted as lost."""
+    stopped: str | None = None
+    """Why collecting ended early, in a sentence."""
+    alpha: float
+    findings: tuple[Finding, ...]
+    exit_code: int
+    tokens: dict[str, int]
+    """Generated tokens by arm, over all attempts."""
+    requests: dict[str, int]
+    """Attempts by arm."""
+    lost: int
+    """Requests that never gave an answer."""
+
+
+def exit_code_of(
+    findings: tuple[Finding, ...],
+    *,
+    could_not_test: bool = False,
+    interrupted: bool = False,
+    allow_inconclusive: bool = False,
+) -> int:
+    """Return the process exit code of a set of findings.
+
+    Any violation counts, required or not. Required checks that are not applicable mean that the audit could
+    not test what it was asked to; required checks that are inconclusive leave it open.
+    """
+    required = {finding.verdict for finding in findings if finding.required}
+    met = {EXIT_CONFORMS}
+    if interrupted:
+        met.add(EXIT_INTERRUPTED)
+    if any(finding.verdict is Verdict.VIOLATES for finding in findings):
+        met.add(EXIT_VIOLATES)
+    if could_not_test or not findings or Verdict.NOT_APPLICABLE in required:
+        met.add(EXIT_COULD_NOT_TEST)
+    if Verdict.INCONCLUSIVE in required and not allow_inconclusive:
+        met.add(EXIT_INCONCLUSIVE)
+    return next(code for code in PRECEDENCE if code in met)

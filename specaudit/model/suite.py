@@ -1,0 +1,27 @@
+"""A suite: what to check, with which tolerances, which checks are required, and the error budget."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from specaudit.model.record import Record
+
+
+class Suite(Record, frozen=True, kw_only=True):
+    """A suite as read from TOML. What stands under `[checks.ID]` is read by the check itself."""
+
+    name: str
+    title: str
+    alpha: Annotated[float, msgspec.Meta(gt=0, lt=0.5)] = 1e-3
+    """Error budget of the suite: the probability that a healthy engine is called a violator by any check."""
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
+    """Requests in flight at once."""
+    checks: dict[str, dict[str, Any]]
+    """Settings by check id, in the order they run."""
+
+
+class CheckSettings(Record, frozen=True, kw_only=True):
+    """Settings that every check has; each check adds its own by inheritance."""
+
+    required: bool = False
+    """The audit passes only if this check conforms."""

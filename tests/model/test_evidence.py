@@ -1,0 +1,77 @@
+"""Evidence is read in plan order, and what is not whole is lost, not repaired."""
+
+import numpy as np
+import pytest
+
+from specaudit.model.evidence import END
+from specaudit.model.plan import Stage
+from tests.model.builders import answer, attempt, evidence, planned
+
+TWO = Stage(name="LAW1.sample", blocks=((planned(n=2), planned("reference")), (planned(prompt_index=1),)))
+
+
+def test_slots_are_counted_over_all_blocks():
+    assert [item.prompt_index for item in TWO.slots()] == [0, 0, 1]
+
+
+def test_draws_are_in_plan_order_whatever_the_order_of_arrival():
+    attempts = [
+        attempt("LAW1.sample", 2, answer([7, 7, 7])),
+        attempt("LAW1.sample", 0, answer([5, 6, 7], [6, 6, 6])),
+        attempt("LAW1.sample", 1, answer([9, 9, 9])),
+    ]
+    forward = evidence(TWO, attempts).draws("LAW1.sample")
+    backward = evidence(TWO, attempts[::-1]).draws("LAW1.sample")
+    subject = forward["subject"]
+    assert subject.vocabulary == (5, 6, 7, 9)
+    assert subject.tokens.tolist() == [[0, 1, 2], [1, 1, 1], [2, 2, 2]]
+    assert subject.prompt_index.tolist() == [0, 0, 1]
+    assert subject.slot.tolist() == [0, 0, 2]
+    assert forward["reference"].tokens.tolist() == [[3, 3, 3]]
+    assert np.array_equal(subject.tokens, backward["subject"].tokens)
+    assert subject.lost_fraction == 0
+
+
+def test_a_slot_that_was_lost_counts_as_lost_choices():
+    draws = evidence(TWO, [attempt("LAW1.sample", 0), attempt("LAW1.sample", 2, answer([1, 1, 1]))]).draws(
+        "LAW1.sample"
+    )
+    assert draws["subject"].planned == 3
+    assert draws["subject"].lost_fraction == pytest.approx(2 / 3)
+    assert draws["reference"].lost_fraction == 1
+
+
+def test_an_answer_after_a_refusal_counts_once():
+    attempts = [attempt("LAW1.sample", 2), attempt("LAW1.sample", 2, answer([1, 2, 3]), number=2)]
+    assert len(evidence(TWO, attempts).draws("LAW1.sample")["subject"].tokens) == 1
+
+
+def test_a_stop_ends_a_row_and_a_cut_loses_it():
+    stage = Stage(name="s", blocks=((planned(), planned(), planned(), planned()),))
+    attempts = [
+        attempt("s", 0, answer([4], finish="stop")),
+        attempt("s", 1, answer([4], finish="length")),
+        attempt("s", 2, answer(None)),
+        attempt("s", 3, answer([4, 4, 4, 4])),
+    ]
+    draws = evidence(stage, attempts).draws("s")["subject"]
+    assert draws.tokens.tolist() == [[0, END, END]]
+    assert draws.lost_fraction == pytest.approx(3 / 4)
+
+
+def test_more_choices_than_asked_for_are_not_counted():
+    draws = evidence(Stage(name="s", blocks=((planned(),),)), [attempt("s", 0, answer([1, 1, 1], [2, 2, 2]))]).draws(
+        "s"
+    )
+    assert draws["subject"].tokens.tolist() == [[0, 0, 0]]
+
+
+def test_tokens_may_be_texts():
+    draws = evidence(Stage(name="s", blocks=((planned(),),)), [attempt("s", 0, answer([" a", "b", " a"]))]).draws("s")
+    assert draws["subject"].vocabulary == (" a", "b")
+    assert draws["subject"].tokens.tolist() == [[0, 1, 0]]
+
+
+def test_a_stage_without_any_answer_gives_empty_draws():
+    draws = evidence(TWO, []).draws("LAW1.sample")
+    assert draws["subject"].tokens.shape == (0, 3)
