@@ -1,0 +1,1 @@
+"""Arrays in, result objects out: the statistics of an audit, which know nothing of engines."""
