@@ -1,0 +1,1 @@
+"""Language models small enough that their laws are known."""

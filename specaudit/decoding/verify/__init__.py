@@ -1,0 +1,1 @@
+"""Verification: which drafts the target keeps, and what it emits where they end."""
