@@ -1,0 +1,1 @@
+"""The reference decoder with one planted fault each, by family."""
