@@ -1,0 +1,1 @@
+"""One file per engine: which series it exports, under which names, and what they mean."""
