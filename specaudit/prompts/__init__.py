@@ -1,0 +1,1 @@
+"""Prompts: token ids where an engine takes them, text otherwise."""
