@@ -91,4 +91,8 @@ def scored_law(position: TokenLogprobs, sampling: Sampling, mode: str) -> NextLa
         law = None
     if law is None:
         return None
-    return {token: float(p) for token, p in zip(tokens, law, strict=True) if p > 0}
+    told: dict[Token, float] = {}
+    for token, p in zip(tokens, law.tolist(), strict=True):
+        if p > 0:
+            told[token] = told.get(token, 0.0) + p  # tokens that are told by their text may share it
+    return told

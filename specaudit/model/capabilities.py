@@ -11,8 +11,8 @@ class Capabilities(Record, frozen=True, kw_only=True):
     engine: str
     """Name of the adapter, or of the engine where it gives one."""
     model: str | None = None
-    token_ids: bool = False
-    """Completions come as token ids."""
+    tokens: Literal["ids", "texts", "none"] = "none"
+    """How single tokens are revealed: as ids, as the text of each, or not at all."""
     token_prompts: bool = False
     """Prompts may be given as token ids."""
     vocabulary_size: int | None = None

@@ -37,7 +37,8 @@ class Statistic(Record, frozen=True, kw_only=True):
     """A test statistic with its p-value."""
 
     name: str
-    value: float
+    value: float | None
+    """None where it is infinite: something impossible was observed."""
     degrees_of_freedom: int | None = None
     p_value: float | None = None
     method: str = ""

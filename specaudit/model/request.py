@@ -1,5 +1,9 @@
 """What is asked of an engine."""
 
+from typing import Annotated
+
+import msgspec
+
 from specaudit.model.record import Record
 
 Token = int | str
@@ -14,11 +18,11 @@ class Sampling(Record, frozen=True, kw_only=True):
     The order of the filters is temperature, top-k, top-p.
     """
 
-    temperature: float = 1.0
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 1.0
     """0 asks for greedy decoding."""
-    top_k: int = 0
+    top_k: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Keep the k most likely tokens; 0 keeps all."""
-    top_p: float = 1.0
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     """Keep the smallest set of most likely tokens whose mass reaches top_p; 1 keeps all."""
 
 

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from specaudit.model.mapping import mapped
+
 SIGNIFICANT = 6
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -15,19 +17,9 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 def rounded(record: R) -> R:
     """Return the record with every float in it, however deep, rounded to six significant digits."""
-    result: R = _rounded(record)
+    result: R = mapped(record, _rounded)
     return result
 
 
-def _rounded(value: Any) -> Any:
-    match value:
-        case float():
-            return float(f"{value:.{SIGNIFICANT}g}")
-        case msgspec.Struct():
-            fields = {name: _rounded(getattr(value, name)) for name in value.__struct_fields__}
-            return type(value)(**fields)
-        case dict():
-            return {key: _rounded(item) for key, item in value.items()}
-        case tuple():
-            return tuple(_rounded(item) for item in value)
-    return value
+def _rounded(leaf: Any) -> Any:
+    return float(f"{leaf:.{SIGNIFICANT}g}") if isinstance(leaf, float) else leaf

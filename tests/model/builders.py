@@ -46,6 +46,7 @@ def attempt(stage: str, slot: int, response: Response | None = None, *, number: 
 
 def evidence(stage: Stage, attempts: Sequence[AttemptEntry], *extra: AnyEntry, header: Plan | None = None) -> Evidence:
     head = header or plan()
-    probes = [ProbeEntry(role=arm.role, capabilities=Capabilities(engine="reference")) for arm in head.arms]
+    found = Capabilities(engine="reference", tokens="ids")
+    probes = [ProbeEntry(role=arm.role, capabilities=found) for arm in head.arms]
     stages = [StageEntry(stage=stage, digest=digest(stage))]
     return Evidence([PlanEntry(plan=head, digest=digest(head)), *probes, *stages, *attempts, *extra])

@@ -42,3 +42,11 @@ def test_records_are_keyword_only():
 def test_prompts_keep_their_form(prompt):
     request = msgspec.structs.replace(REQUEST, prompt=prompt)
     assert from_json(to_json(request), Request).prompt == prompt
+
+
+@pytest.mark.parametrize(
+    "wrong", [b'{"temperature":-1}', b'{"top_k":-1}', b'{"top_p":0}', b'{"top_p":1.5}', b'{"temperature":1e9}']
+)
+def test_sampling_has_ranges(wrong):
+    with pytest.raises(msgspec.ValidationError):
+        from_json(wrong, Sampling)

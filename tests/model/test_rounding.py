@@ -1,6 +1,7 @@
 """Every float of a record, however deep, is rounded; nothing else is touched."""
 
 from specaudit.model.finding import Effect, Finding, Verdict, Witness
+from specaudit.model.mapping import mapped
 from specaudit.model.rounding import rounded
 
 THIRD = 1 / 3
@@ -32,3 +33,11 @@ def test_floats_are_rounded_wherever_they_stand():
 def test_rounding_twice_changes_nothing():
     effect = Effect(name="x", value=THIRD, low=2 * THIRD, high=None, confidence=0.999)
     assert rounded(rounded(effect)) == rounded(effect)
+
+
+def test_every_leaf_is_reached_and_names_of_fields_are_not():
+    effect = Effect(name="a", value=1.0, low=None, high=None, confidence=0.9, unit="b")
+    shouted = mapped({"k": (effect,)}, lambda leaf: leaf.upper() if isinstance(leaf, str) else leaf)
+    assert shouted["K"][0].name == "A"
+    assert shouted["K"][0].unit == "B"
+    assert shouted["K"][0].value == 1.0
