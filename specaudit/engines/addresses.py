@@ -1,0 +1,19 @@
+"""Addresses as they may be recorded."""
+
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+UNREADABLE = "(an address that cannot be read)"
+"""Stands for an address whose parts cannot be told apart: any of them might be a password."""
+
+
+def public_address(url: str) -> str:
+    """Return an address without user name, password, query and fragment, which may hold secrets."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # `user:p/w@host` and the like show themselves by a port that is no number
+    except ValueError:
+        return UNREADABLE
+    if not parts.netloc:  # no scheme, so the user name may stand anywhere before the host
+        return re.split("[?#]", url, maxsplit=1)[0].rpartition("@")[2]
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

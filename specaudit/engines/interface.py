@@ -1,0 +1,85 @@
+"""What an engine must do to be audited."""
+
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from specaudit.model.capabilities import Capabilities
+from specaudit.model.completion import Response
+from specaudit.model.entries import Failure
+from specaudit.model.law import RevealedLaw
+from specaudit.model.request import Request
+
+
+class EngineFailure(Exception):
+    """A request that gave no usable answer."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """How to reach an engine. Never recorded: it holds the key."""
+
+    api_key: str | None = field(default=None, repr=False)
+    timeout: float = 120.0
+    """Seconds without a byte before an answer is given up."""
+    connections: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """What probing found, and what was asked and answered, a line each."""
+
+    capabilities: Capabilities
+    exchanges: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A metrics page as it came."""
+
+    text: str
+    content_type: str = ""
+
+
+class Engine(Protocol):
+    """An engine in process or behind an address."""
+
+    async def probe(self) -> Probe:
+        """Find out by behaviour what the engine reveals.
+
+        Raises:
+            CouldNotTest: it cannot be reached, refuses the key, does not serve the model, or speaks no JSON.
+        """
+        ...
+
+    async def complete(self, request: Request) -> Response:
+        """Answer one request.
+
+        Raises:
+            EngineFailure: there is no usable answer; the failure says whether one may have been lost.
+        """
+        ...
+
+    def law(self) -> RevealedLaw | None:
+        """Return the exact target law, where the engine runs in process and has one."""
+        ...
+
+    async def close(self) -> None:
+        """Release what the engine holds."""
+        ...
+
+
+@runtime_checkable
+class Scraper(Protocol):
+    """Something whose metrics page can be read."""
+
+    async def scrape(self) -> Page:
+        """Read the page.
+
+        Raises:
+            EngineFailure: there is no page.
+        """
+        ...

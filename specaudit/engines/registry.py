@@ -1,0 +1,45 @@
+"""Engines by name. A name is a family, with what follows its first colon left to the family.
+
+An adapter is one file with a function `build(arm, access) -> Engine`; it is registered by a line here, or by
+another package through the entry-point group `specaudit.engines`.
+"""
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import cast
+
+from specaudit.engines.interface import Access, Engine
+from specaudit.model.errors import UsageError
+from specaudit.model.nearest import nearest
+from specaudit.model.plan import Arm
+
+BUILT_IN = {
+    "reference": "specaudit.engines.reference",
+    "mutant": "specaudit.engines.mutant",
+    "openai": "specaudit.engines.openai",
+}
+
+DESCRIPTIONS = {
+    "reference": "the embedded reference decoder, in process",
+    "mutant": "mutant:NAME, the reference decoder with one planted fault, in process",
+    "openai": "any server with an OpenAI-compatible /v1/completions, over HTTP (--endpoint)",
+}
+
+
+def modules() -> dict[str, str]:
+    """Return the module of every known engine family, built in or from an installed package."""
+    plugged = {point.name: point.value for point in entry_points(group="specaudit.engines")}
+    return plugged | BUILT_IN
+
+
+def build(arm: Arm, access: Access) -> Engine:
+    """Return the engine of an arm.
+
+    Raises:
+        UsageError: no engine has that name.
+    """
+    family = arm.engine.split(":", 1)[0]
+    known = modules()
+    if family not in known:
+        raise UsageError(f"There is no engine named {family!r}.{nearest(family, known)}", hint="specaudit list engines")
+    return cast(Engine, import_module(known[family]).build(arm, access))
