@@ -1,0 +1,1 @@
+"""Checks: pure functions of evidence. Each file is one check: what it asks for, and what it concludes."""

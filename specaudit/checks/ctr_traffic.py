@@ -1,0 +1,72 @@
+"""The traffic that CTR checks make for themselves: many short windows of the subject's own completions."""
+
+from typing import Annotated
+
+import msgspec
+
+from specaudit.checks.commands import with_option
+from specaudit.checks.seeds import first_seed
+from specaudit.model.evidence import Evidence
+from specaudit.model.finding import Verdict
+from specaudit.model.plan import Plan, PlannedRequest, Stage
+from specaudit.model.request import Request, Sampling
+from specaudit.model.suite import CheckSettings
+from specaudit.prompts.choose import choose_prompts
+
+STAGE = "CTR.windows"
+
+
+class TrafficSettings(CheckSettings, frozen=True, kw_only=True):
+    """How much traffic; the checks of the family share the stage that is planned first."""
+
+    windows: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 24
+    requests: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 4
+    """Requests per window."""
+    choices: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 16
+    max_tokens: Annotated[int, msgspec.Meta(ge=2)] = 32
+    sampling: Sampling = msgspec.field(default_factory=Sampling)
+
+
+def next_stage(plan: Plan, settings: TrafficSettings, evidence: Evidence) -> Stage | None:
+    """Return the windows' requests, unless they were made already or there are no counters to read."""
+    subject = evidence.capabilities.get("subject")
+    if STAGE in evidence.stages or subject is None or not subject.counters:
+        return None
+    count = settings.windows * settings.requests
+    choices = min(settings.choices, subject.max_choices)
+    prompts = choose_prompts(min(count, 64), [subject], plan.seed + 2)
+    requests = [
+        PlannedRequest(
+            arm="subject",
+            prompt_index=index % len(prompts),
+            request=Request(
+                prompt=prompts[index % len(prompts)],
+                sampling=settings.sampling,
+                seed=first_seed(plan, "CTR", "subject") + index * choices,
+                n=choices,
+                max_tokens=settings.max_tokens,
+            ),
+        )
+        for index in range(count)
+    ]
+    size = settings.requests
+    blocks = tuple(tuple(requests[start : start + size]) for start in range(0, count, size))
+    return Stage(name=STAGE, blocks=blocks, scrape=True)
+
+
+def why_not(evidence: Evidence) -> tuple[Verdict, str, str]:
+    """Say why there are no windows: verdict, sentence, next step."""
+    subject = evidence.capabilities.get("subject")
+    if evidence.plan.metrics is None:
+        return (
+            Verdict.NOT_APPLICABLE,
+            "No metrics page was named, so there are no counters to read.",
+            with_option(evidence.plan, "--metrics", "URL_OF_THE_METRICS_PAGE"),
+        )
+    if subject is not None and not subject.counters:
+        return (
+            Verdict.NOT_APPLICABLE,
+            f"The metrics page at {evidence.plan.metrics} has no speculation counters.",
+            "Is speculation configured, and is this the subject's own page?",
+        )
+    return Verdict.INCONCLUSIVE, "No window was collected.", ""

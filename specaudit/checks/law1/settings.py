@@ -1,0 +1,32 @@
+"""Settings of LAW1."""
+
+from typing import Annotated
+
+import msgspec
+
+from specaudit.model.request import Sampling
+from specaudit.model.suite import CheckSettings
+
+
+class LawSettings(CheckSettings, frozen=True, kw_only=True):
+    """What `[checks.LAW1]` of a suite may say."""
+
+    tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+    """Total variation of the words' law from the target's that is tolerated, at each depth."""
+    word_length: Annotated[int, msgspec.Meta(ge=1, le=8)] = 3
+    prompts: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    """The law is averaged over prompts; each has its own histogram."""
+    sampling: Sampling = msgspec.field(default_factory=lambda: Sampling(top_k=4))
+    choices: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 64
+    """Completions asked for in one request, where the engine gives so many."""
+    blocks: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 8
+    success: Annotated[float, msgspec.Meta(gt=0.5, lt=1)] = 0.95
+    """Wanted probability that an engine without any deviation conforms."""
+    max_completions: Annotated[int, msgspec.Meta(ge=100)] = 60_000
+    """Per arm; with fewer than the tolerance needs, the verdict can only be `violates` or `inconclusive`."""
+    pilot: Annotated[int, msgspec.Meta(ge=100)] = 1024
+    """Words of the reference that choose the cells where no law is known."""
+    classes: Annotated[int, msgspec.Meta(ge=2, le=64)] = 4
+    """Classes of tokens at each position of a word where no law is known: the most frequent ones, and the rest."""
+    max_contexts: Annotated[int, msgspec.Meta(ge=0)] = 400
+    """Contexts whose law may be asked for, one token each, to score the words that begin early."""

@@ -1,0 +1,170 @@
+"""The law that words ought to have: exact, scored from the reference's logprobs, or not known."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from specaudit.checks.law1.settings import LawSettings
+from specaudit.laws.contexts import Context, ContextLaws, ExactLaws, NextLaw, ScoredLaws, scored_law
+from specaudit.laws.words import Word, word_law
+from specaudit.model.capabilities import Capabilities
+from specaudit.model.evidence import END, Draws, Evidence
+from specaudit.model.request import Token
+from specaudit.stats.histogram import count_words, decode
+
+PILOT = "LAW1.pilot"
+TREE = "LAW1.tree"
+SAMPLE = "LAW1.sample"
+
+_ASSUMED_DRAFTS = 3
+"""Drafts per step where the engine does not tell; deployed engines draft 3 to 5."""
+
+OTHER = "(other)"
+"""Stands for every token that shares its class with others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownWords:
+    """The law of the words that begin at one depth, one pmf per prompt."""
+
+    level: str
+    """`exact` or `scored`."""
+    laws: tuple[dict[Word, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenClasses:
+    """How words are told apart where no law is known: by each position's most frequent tokens in the pilot.
+
+    With as many classes as there are tokens nothing is lost; with fewer, the law of the classes is what is
+    compared, and the finding says so.
+    """
+
+    frequent: tuple[tuple[frozenset[Token], ...], ...]
+    """Per prompt and position of the word: the tokens that are a class of their own."""
+    cells: Counter[tuple[int, Word]]
+    """The pilot's words in classes, by prompt."""
+    lossless: bool
+    """The pilot saw no token that shares a class with another."""
+
+    def cell(self, prompt: int, word: Word) -> Word:
+        """Return a word with every token that shares its class replaced by OTHER."""
+        frequent = self.frequent[prompt]
+        return tuple(token if token in frequent[i] else OTHER for i, token in enumerate(word))
+
+    def counts(self, prompt: int, words: Counter[Word]) -> Counter[Word]:
+        """Return the counts of words in classes."""
+        counted: Counter[Word] = Counter()
+        for word, count in words.items():
+            counted[self.cell(prompt, word)] += count
+        return counted
+
+
+def completion_length(settings: LawSettings, subject: Capabilities) -> int:
+    """Return the tokens per completion: at least four steps of K drafts and the verifier's own token."""
+    return max(4 * (_drafts(subject) + 1), settings.word_length)
+
+
+def word_depths(settings: LawSettings, subject: Capabilities) -> tuple[int, ...]:
+    """Return the depths (from 0) at which words begin.
+
+    The first token comes from prefill, undrafted. With K drafts the bonus row is token K+2, so a word of L tokens
+    that begins at depth K+2-L is the first to reach it; later words see later steps.
+    """
+    drafts, length = _drafts(subject), settings.word_length
+    last = completion_length(settings, subject) - length
+    return tuple(sorted({min(depth, last) for depth in (0, max(0, drafts + 2 - length), 2 * (drafts + 1), last)}))
+
+
+def prompt_contexts(evidence: Evidence) -> tuple[Context, ...]:
+    """Return the prompts of the pilot, or of the sample, as token ids; empty where they are not known."""
+    stage = PILOT if PILOT in evidence.stages else SAMPLE
+    if stage not in evidence.stages:
+        return ()
+    contexts: dict[int, Context] = {}
+    for _, planned, response in evidence.answered(stage, "reference" if stage == PILOT else "subject"):
+        if not isinstance(planned.request.prompt, str):
+            contexts[planned.prompt_index] = planned.request.prompt
+        elif response is not None and response.prompt_token_ids:
+            contexts[planned.prompt_index] = response.prompt_token_ids
+    return tuple(contexts[index] for index in sorted(contexts))
+
+
+def target_laws(settings: LawSettings, evidence: Evidence) -> ContextLaws:
+    """Return what is known of the target's law: all of it in process, else what the tree asked for."""
+    if "reference" in evidence.laws:
+        return ExactLaws(evidence.laws["reference"], settings.sampling)
+    mode = evidence.capabilities["reference"].logprobs_mode
+    laws: dict[Context, NextLaw] = {}
+    for name in tree_stages(evidence):
+        for _, planned, response in evidence.answered(name, "reference"):
+            positions = response.completions[0].logprobs if response and response.completions else None
+            law = scored_law(positions[0], settings.sampling, mode) if positions else None
+            if law is not None and not isinstance(planned.request.prompt, str):
+                laws[planned.request.prompt] = law
+    return ScoredLaws(laws)
+
+
+def tree_stages(evidence: Evidence) -> list[str]:
+    """Return the names of the tree's stages so far, one per number of tokens behind the prompt."""
+    return [name for name in evidence.stages if name.startswith(f"{TREE}.")]
+
+
+def known_words(
+    settings: LawSettings, evidence: Evidence, contexts: tuple[Context, ...], depth: int
+) -> KnownWords | None:
+    """Return the law of the words that begin at a depth, where the evidence tells it for every prompt."""
+    laws = target_laws(settings, evidence)
+    words = [word_law(laws, context, depth, settings.word_length) for context in contexts]
+    found = tuple(law for law in words if law is not None)
+    if not found or len(found) < settings.prompts:
+        return None
+    return KnownWords(level="exact" if "reference" in evidence.laws else "scored", laws=found)
+
+
+def token_classes(settings: LawSettings, evidence: Evidence, depth: int) -> TokenClasses | None:
+    """Return the classes that the pilot chooses for the words from a depth, or None where no pilot was drawn."""
+    draws = evidence.draws(PILOT).get("reference") if PILOT in evidence.stages else None
+    if draws is None or not len(draws.tokens):
+        return None
+    words = [word_counts(settings, draws, depth, prompt) for prompt in range(settings.prompts)]
+    seen = [[_token_counts(counted, i) for i in range(settings.word_length)] for counted in words]
+    frequent = tuple(
+        tuple(frozenset(token for token, _ in counts.most_common(settings.classes - 1)) for counts in positions)
+        for positions in seen
+    )
+    classes = TokenClasses(
+        frequent=frequent,
+        cells=Counter(),
+        lossless=all(len(counts) <= settings.classes for positions in seen for counts in positions),
+    )
+    for prompt, counted in enumerate(words):
+        for cell, count in classes.counts(prompt, counted).items():
+            classes.cells[prompt, cell] += count
+    return classes
+
+
+def _token_counts(words: Counter[Word], position: int) -> Counter[Token]:
+    """Count the tokens at one position of words; equal counts are ranked by token, so that ties are settled."""
+    counts: Counter[Token] = Counter()
+    for word in sorted(words, key=str):
+        counts[word[position]] += words[word]
+    return counts
+
+
+def word_counts(settings: LawSettings, draws: Draws, depth: int, prompt: int) -> Counter[Word]:
+    """Count the words of one prompt that begin at a depth; END stands where a completion had ended."""
+    tokens = draws.tokens[np.flatnonzero(draws.prompt_index == prompt)]
+    size, length = len(draws.vocabulary), settings.word_length
+    counted = count_words(tokens, depth, length, size)
+    return Counter(
+        {
+            tuple(END if token == END else draws.vocabulary[token] for token in decode(code, length, size)): int(count)
+            for code, count in zip(counted.codes.tolist(), counted.counts, strict=True)
+        }
+    )
+
+
+def _drafts(subject: Capabilities) -> int:
+    return _ASSUMED_DRAFTS if subject.draft_tokens is None else subject.draft_tokens

@@ -1,0 +1,227 @@
+"""One view of LAW1: the words that begin at one depth, tested and bounded."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specaudit.checks.law1.settings import LawSettings
+from specaudit.checks.law1.target import KnownWords, TokenClasses, word_counts
+from specaudit.laws.words import Word
+from specaudit.model.evidence import END, Draws
+from specaudit.model.finding import Effect, Statistic, View, Witness
+from specaudit.stats.chisquare import MIN_EXPECTED, ChiSquareTest
+from specaudit.stats.distance import TotalVariation, tv_between, tv_from_law, tv_upper_bound
+from specaudit.stats.goodness import goodness_of_fit
+from specaudit.stats.homogeneity import homogeneity
+from specaudit.stats.intervals import proportion_upper
+
+DESCRIPTIVE_DRAWS = 2000
+"""Null draws behind the p-values of the depths that follow one which violates: they decide nothing any more."""
+
+RARE = "(rare or unforeseen)"
+"""Stands in a witness for the words that share the last cell."""
+
+_EXCEEDANCES = 50
+"""Null draws beyond the statistic after which a p-value is clear enough (Besag and Clifford 1991)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Error levels of one view."""
+
+    delta: float
+    """Of each bound."""
+    alpha: float
+    """Of the test."""
+    draws: int
+    """Null draws behind the p-value at most; it needs 10/alpha to reach alpha with some to spare."""
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedView:
+    """The words that begin at one depth, against the target's."""
+
+    depth: int
+    level: str
+    samples: int
+    test: ChiSquareTest
+    distance: TotalVariation
+    low: float
+    """Lower bound of the total variation at level 1 - delta."""
+    high: float
+    """Upper bound at level 1 - delta."""
+    sure: float
+    """Lower bound at the view's level alpha."""
+    witness: Witness
+
+    @property
+    def p_value(self) -> float:
+        """Monte Carlo p-value of the view's chi-square."""
+        assert self.test.monte_carlo is not None
+        return self.test.monte_carlo.p_value
+
+    def record(self, settings: LawSettings, confidence: float) -> View:
+        """Return the view as it stands in the finding."""
+        return View(
+            name=f"words of {settings.word_length} tokens from depth {self.depth}",
+            samples=self.samples,
+            law=self.level,
+            effect=Effect(
+                name="total variation",
+                value=self.distance.estimate,
+                low=self.low,
+                high=self.high,
+                confidence=confidence,
+                tolerance=settings.tolerance,
+            ),
+            statistic=Statistic(
+                name="chi-square",
+                value=self.test.statistic if np.isfinite(self.test.statistic) else None,
+                degrees_of_freedom=self.test.dof,
+                p_value=self.p_value,
+                method="permutation" if self.level.startswith("sampled") else "Monte Carlo",
+            ),
+            expected_under_equality=self.distance.expected_under_equality,
+        )
+
+
+def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownWords, levels: Levels) -> JudgedView:
+    """Judge a depth at which the law is known, prompt by prompt.
+
+    Words outside the law's support are impossible under an exact law. A scored law may place a token at the edge
+    of the nucleus on the wrong side by rounding, so there they share a cell with the least likely word, and what that
+    can hide is added to the bound.
+    """
+    laws, counts, words = [], [], []
+    hidden = 0.0
+    for prompt, law in enumerate(known.laws):
+        cells = sorted(law, key=lambda word: (-law[word], str(word)))
+        counted = word_counts(settings, draws, depth, prompt)
+        row = [counted.pop(word, 0) for word in cells]
+        outside = sum(counted.values())
+        pmf = [law[word] for word in cells]
+        if known.level == "scored":
+            row[-1] += outside
+            cells[-1] = (RARE,)
+            hidden += pmf[-1] / len(known.laws)
+        elif outside:
+            row, pmf, cells = [*row, outside], [*pmf, 0.0], [*cells, next(iter(counted))]
+        laws.append(np.array(pmf))
+        counts.append(np.array(row))
+        words.append(cells)
+    test = goodness_of_fit(counts, laws, draws=levels.draws, stop_after=_EXCEEDANCES, rng=levels.rng)
+    expected = [pmf * row.sum() for pmf, row in zip(laws, counts, strict=True)]
+    return _judged(
+        depth,
+        level=known.level,
+        samples=len(draws.tokens),
+        lost=draws.lost_fraction,
+        test=test,
+        distance=tv_from_law(counts, laws),
+        high=tv_upper_bound(test, delta=levels.delta, tail_mass=hidden),
+        levels=levels,
+        witness=_witness(words, counts, expected, depth),
+    )
+
+
+def view_between(
+    settings: LawSettings, subject: Draws, reference: Draws, depth: int, classes: TokenClasses, levels: Levels
+) -> JudgedView:
+    """Judge a depth at which only the reference's own words are known, prompt by prompt.
+
+    Words are compared in the classes that the pilot chose. Cells that both arms together hardly saw form one lump
+    per prompt, which depends on the totals only; what it can hide is bounded by the reference's share in it.
+    """
+    ours, theirs, words = [], [], []
+    lumped = 0
+    for prompt in range(settings.prompts):
+        mine, other = (
+            classes.counts(prompt, word_counts(settings, draws, depth, prompt)) for draws in (subject, reference)
+        )
+        cells = _well_filled(mine, other)
+        ours.append(_row(mine, cells))
+        theirs.append(_row(other, cells))
+        words.append([*cells, (RARE,)])
+        lumped += int(theirs[-1][-1])
+    test = homogeneity(ours, theirs, draws=levels.draws, stop_after=_EXCEEDANCES, rng=levels.rng)
+    tail = proportion_upper(lumped, len(reference.tokens), levels.delta / 2)
+    expected = [other / max(1, other.sum()) * mine.sum() for mine, other in zip(ours, theirs, strict=True)]
+    return _judged(
+        depth,
+        level="sampled" if classes.lossless else f"sampled, {settings.classes} classes a token",
+        samples=len(subject.tokens),
+        lost=subject.lost_fraction + reference.lost_fraction,
+        test=test,
+        distance=tv_between(ours, theirs),
+        high=tv_upper_bound(test, delta=levels.delta / 2, tail_mass=tail),
+        levels=levels,
+        witness=_witness(words, ours, expected, depth),
+    )
+
+
+def _well_filled(mine: Counter[Word], other: Counter[Word]) -> list[Word]:
+    """The cells that expect at least 5 draws in each arm; so does the lump of the others, or it is empty."""
+    n, m = mine.total(), other.total()
+    enough = MIN_EXPECTED * (n + m) / max(1, min(n, m))
+    both = mine + other
+    cells = sorted((word for word in both if both[word] >= enough), key=lambda word: (-both[word], str(word)))
+    lump = both.total() - sum(both[word] for word in cells)
+    if 0 < lump < enough and len(cells) > 1:
+        cells.pop()
+    return cells
+
+
+def _row(counted: Counter[Word], cells: list[Word]) -> NDArray[np.int64]:
+    """Counts of the cells, then of all other words together."""
+    row = [counted[word] for word in cells]
+    return np.array([*row, counted.total() - sum(row)])
+
+
+def _judged(
+    depth: int,
+    *,
+    level: str,
+    samples: int,
+    lost: float,
+    test: ChiSquareTest,
+    distance: TotalVariation,
+    high: float,
+    levels: Levels,
+    witness: Witness,
+) -> JudgedView:
+    """Put a view together; what was lost may have been lost by choice and widens both bounds."""
+    return JudgedView(
+        depth=depth,
+        level=level,
+        samples=samples,
+        test=test,
+        distance=distance,
+        low=max(0.0, distance.lower_bound(levels.delta) - lost),
+        sure=max(0.0, distance.lower_bound(levels.alpha) - lost),
+        high=min(1.0, high + lost),
+        witness=witness,
+    )
+
+
+def _witness(
+    words: Sequence[Sequence[Word]],
+    counts: Sequence[NDArray[np.int64]],
+    expected: Sequence[NDArray[np.float64]],
+    depth: int,
+) -> Witness:
+    """The word that adds most to the chi-square, with its share among its prompt's words."""
+    scores = [(row - mean) ** 2 / np.maximum(mean, 1e-9) for row, mean in zip(counts, expected, strict=True)]
+    prompt = int(np.argmax([score.max() for score in scores]))
+    cell = int(np.argmax(scores[prompt]))
+    word = " ".join("(end)" if token == END else str(token) for token in words[prompt][cell])
+    total = max(1, int(counts[prompt].sum()))
+    return Witness(
+        what=f"word {word!r} at depth {depth}" + (f" of prompt {prompt}" if len(words) > 1 else ""),
+        observed=float(counts[prompt][cell] / total),
+        expected=float(expected[prompt][cell] / total),
+        unit="share of words",
+    )

@@ -1,0 +1,38 @@
+"""The commands in findings can be pasted as they are."""
+
+from specaudit.checks.commands import rerun, with_option
+from specaudit.model.plan import Arm
+from tests.model.builders import plan
+
+REMOTE = (
+    Arm(role="subject", engine="openai", endpoint="http://a:1/v1", model="my model"),
+    Arm(role="reference", engine="openai", endpoint="http://b:2/v1"),
+)
+
+
+def test_in_process():
+    arms = (
+        Arm(role="subject", engine="mutant:reuse-uniform", draft_tokens=5),
+        Arm(role="reference", engine="reference"),
+    )
+    command = rerun(plan(arms=arms), "LAW1", new_samples=True)
+    assert command == "specaudit run --engine mutant:reuse-uniform --draft-tokens 5 --select LAW1 --seed 1"
+
+
+def test_the_plainest_command_is_short():
+    arms = (Arm(role="subject", engine="reference", draft_tokens=3), Arm(role="reference", engine="reference"))
+    assert rerun(plan(arms=arms), "GRD1") == "specaudit run --select GRD1"
+
+
+def test_over_http_all_addresses_are_told_and_quoted():
+    head = plan(arms=REMOTE, metrics="http://a:1/metrics", seed=4)
+    assert rerun(head, "LAW1") == (
+        "specaudit run --endpoint http://a:1/v1 --reference http://b:2/v1 --metrics http://a:1/metrics "
+        "--model 'my model' --select LAW1 --seed 4"
+    )
+
+
+def test_a_missing_option_is_added():
+    assert with_option(plan(arms=REMOTE[:1]), "--reference", "URL") == (
+        "specaudit run --endpoint http://a:1/v1 --model 'my model' --reference URL"
+    )
