@@ -1,0 +1,178 @@
+"""Carry out a stage: bounded concurrency, every attempt recorded, counters read while the engine is quiet."""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import stamina
+
+from specaudit.audit.events import Listener, RequestEnded
+from specaudit.audit.record import Recorder
+from specaudit.engines.interface import Engine, EngineFailure, Page, Scraper
+from specaudit.model.completion import Response
+from specaudit.model.entries import AttemptEntry, Failure, SnapshotEntry
+from specaudit.model.errors import CouldNotTest
+from specaudit.model.plan import PlannedRequest, Role, Stage
+
+ATTEMPTS = 4
+"""At one slot, when a request was refused before anything was generated."""
+
+FAILURES_IN_A_ROW = 20
+"""After this many an engine is called dead, and nothing more is asked."""
+
+REFUSED_FOR_GOOD = (400, 401, 403, 404, 422)
+"""HTTP statuses that asking again will not change."""
+
+QUIET_READINGS = 200
+QUIET_SECONDS = 0.01
+"""Between two readings that must agree: engines count a step after they have sent its tokens."""
+
+_IN_FLIGHT = Failure(reason="protocol", message="Given up in flight: collecting ended.", lost=True)
+
+logging.getLogger("stamina").addHandler(logging.NullHandler())  # every retry is in the evidence already
+
+
+class Collector:
+    """Asks the engines of all arms and records what they say."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        engines: Mapping[Role, Engine],
+        scraper: Scraper | None,
+        *,
+        concurrency: int,
+        listener: Listener,
+    ) -> None:
+        self._recorder = recorder
+        self._engines = engines
+        self._scraper = scraper
+        self._concurrency = concurrency
+        self._listener = listener
+        self._failures: dict[Role, int] = dict.fromkeys(engines, 0)
+
+    async def collect(self, stage: Stage) -> None:
+        """Carry out a stage, block after block.
+
+        Raises:
+            CouldNotTest: an engine has died or refuses everything; what was collected is recorded.
+        """
+        await self._snapshot(stage, ended=0)
+        first = 0
+        for ended, block in enumerate(stage.blocks, start=1):
+            await self._collect_block(stage, first, block)
+            await self._snapshot(stage, ended=ended)
+            first += len(block)
+
+    async def _collect_block(self, stage: Stage, first: int, block: Sequence[PlannedRequest]) -> None:
+        waiting = iter(enumerate(block, start=first))
+
+        async def work() -> None:
+            for slot, planned in waiting:
+                await self._ask(stage, slot, planned)
+                await asyncio.sleep(0)  # an engine in process never waits, and Ctrl-C must have its turn
+
+        stop: BaseException | None = None
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._concurrency, len(block))):
+                    group.create_task(work())
+        except* CouldNotTest as stops:
+            stop = stops.exceptions[0]
+        if stop is not None:
+            raise stop
+
+    async def _ask(self, stage: Stage, slot: int, planned: PlannedRequest) -> None:
+        """Ask until answered, refused for good, or lost; a lost draw is never drawn again."""
+        try:
+            async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS, timeout=60.0):
+                with attempt:
+                    response = await self._attempt(stage, slot, planned, attempt.num)
+        except EngineFailure as failure:
+            self._failures[planned.arm] += 1
+            self._listener(RequestEnded(answered=False, tokens=0))
+            self._stop_if_dead(stage, slot, planned.arm, failure)
+        else:
+            self._failures[planned.arm] = 0
+            tokens = sum(len(completion.tokens or ()) for completion in response.completions)
+            self._listener(RequestEnded(answered=True, tokens=tokens))
+
+    def _stop_if_dead(self, stage: Stage, slot: int, arm: Role, failure: EngineFailure) -> None:
+        if failure.failure.reason == "connect" or self._failures[arm] >= FAILURES_IN_A_ROW:
+            raise CouldNotTest(
+                f"The {arm} stopped answering at request {slot + 1} of stage {stage.name}: {failure.failure.message}",
+                hint="specaudit run once more, when it answers again",
+            ) from failure
+
+    async def _attempt(self, stage: Stage, slot: int, planned: PlannedRequest, number: int) -> Response:
+        started, clock = _now(), time.perf_counter()
+
+        def record(response: Response | None = None, failure: Failure | None = None) -> None:
+            seconds = round(time.perf_counter() - clock, 6)
+            self._recorder.append(
+                AttemptEntry(
+                    stage=stage.name,
+                    slot=slot,
+                    number=number,
+                    started=started,
+                    seconds=seconds,
+                    response=response,
+                    failure=failure,
+                )
+            )
+
+        try:
+            response = await self._engines[planned.arm].complete(planned.request)
+        except EngineFailure as failure:
+            record(failure=failure.failure)
+            raise
+        except asyncio.CancelledError:
+            record(failure=_IN_FLIGHT)
+            raise
+        record(response)
+        return response
+
+    async def _snapshot(self, stage: Stage, *, ended: int) -> None:
+        """Read the counters until two readings in a row agree: an engine may still be counting."""
+        if self._scraper is None or not stage.scrape:
+            return
+        page, failure, quiet = Page(text=""), None, False
+        try:
+            page = await self._scraper.scrape()
+            for _ in range(QUIET_READINGS):
+                await asyncio.sleep(QUIET_SECONDS)
+                before, page = page, await self._scraper.scrape()
+                quiet = _counters(before.text) == _counters(page.text)
+                if quiet:
+                    break
+        except EngineFailure as error:
+            failure = error.failure.message
+        self._recorder.append(
+            SnapshotEntry(
+                stage=stage.name,
+                block=ended,
+                taken=_now(),
+                quiet=quiet,
+                page=page.text,
+                content_type=page.content_type,
+                sha256=hashlib.sha256(page.text.encode()).hexdigest(),
+                failure=failure,
+            )
+        )
+
+
+def _may_ask_again(error: Exception) -> bool:
+    """Only what was refused before anything was generated: drawing again would choose among draws."""
+    return isinstance(error, EngineFailure) and not error.failure.lost and error.failure.status not in REFUSED_FOR_GOOD
+
+
+def _counters(page: str) -> list[str]:
+    """The lines that move only when tokens are generated; process times and page counts move by being read."""
+    return [line for line in page.splitlines() if "token" in line and not line.startswith("#")]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,43 @@
+"""What happens during an audit, told to whoever wants to show it. Progress never enters the core."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from specaudit.model.capabilities import Capabilities
+from specaudit.model.plan import Arm, Stage
+
+
+@dataclass(frozen=True)
+class Probed:
+    """An arm was probed."""
+
+    arm: Arm
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True)
+class StageStarted:
+    """A stage is planned and about to be collected."""
+
+    stage: Stage
+
+
+@dataclass(frozen=True)
+class RequestEnded:
+    """A slot was answered, or given up."""
+
+    answered: bool
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Collecting has ended; the checks run."""
+
+
+Event = Probed | StageStarted | RequestEnded | Judging
+Listener = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """Listen to nothing."""

@@ -1,0 +1,159 @@
+"""The header of a plan: which checks run, which are required, and which engines are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from specaudit.checks import registry
+from specaudit.engines.addresses import public_address
+from specaudit.model.errors import CouldNotTest, UsageError
+from specaudit.model.nearest import nearest
+from specaudit.model.plan import Arm, Plan
+from specaudit.model.suite import Suite
+from specaudit.version import VERSION
+
+if TYPE_CHECKING:
+    from specaudit.audit.run import Audit
+
+IN_PROCESS = "in process"
+"""Stands for the metrics address of an engine that runs in process."""
+
+ENGINE = "reference"
+DRAFT_TOKENS = 3
+"""The subject in process, unless another is asked for."""
+
+
+def make_plan(audit: Audit) -> Plan:
+    """Return the header of the plan: a pure function of what is asked for, but for the time.
+
+    Raises:
+        UsageError: options contradict each other, or name what does not exist.
+        CouldNotTest: nothing is selected.
+    """
+    alpha = audit.suite.alpha if audit.alpha is None else audit.alpha
+    if not 0 < alpha < 0.5:
+        raise UsageError(
+            f"--alpha {alpha:g} is not an error budget: it must lie between 0 and 0.5.",
+            hint="specaudit run --alpha 0.001",
+        )
+    arms = _arms(audit)
+    checks = selected(audit.suite, audit.select, audit.ignore)
+    required = _required(audit, checks)
+    settings = {check_id: {**audit.suite.checks[check_id], "required": check_id in required} for check_id in checks}
+    return Plan(
+        tool=VERSION,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        suite=msgspec.structs.replace(audit.suite, alpha=alpha, checks=settings),
+        checks=checks,
+        required=required,
+        arms=arms,
+        metrics=_metrics(audit),
+        alpha=alpha,
+        seed=audit.seed,
+        concurrency=audit.suite.concurrency if audit.concurrency is None else audit.concurrency,
+    )
+
+
+def selected(suite: Suite, select: Sequence[str], ignored: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of the checks that run, in the suite's order. A family name stands for all its checks.
+
+    Raises:
+        UsageError: an id names no check of the suite.
+        CouldNotTest: nothing is left.
+    """
+    names = {check_id: {check_id, registry.family(check_id)} for check_id in suite.checks}
+    known = [*names, *dict.fromkeys(registry.family(check_id) for check_id in names)]
+    for name in (*select, *ignored):
+        if name not in known:
+            raise UsageError(
+                f"The suite {suite.name!r} has no check {name!r}.{nearest(name.upper(), known)} "
+                f"It has: {', '.join(names)}.",
+                hint="specaudit list checks",
+            )
+    chosen = tuple(
+        check_id
+        for check_id, own in names.items()
+        if (not select or not own.isdisjoint(select)) and own.isdisjoint(ignored)
+    )
+    if not chosen:
+        raise CouldNotTest("No check is left to run: the selection is empty.", hint="specaudit list checks")
+    return chosen
+
+
+def _required(audit: Audit, checks: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that the suite marks; all that a selection names; CTR where a metrics page is named.
+
+    Where that leaves none, all are required: an audit that demands nothing would pass whatever it finds.
+    """
+    if audit.select:
+        return checks
+    required = tuple(
+        check_id
+        for check_id in checks
+        if registry.settings_of(audit.suite, check_id).required
+        or (audit.metrics and registry.family(check_id) == "CTR")
+    )
+    return required or checks
+
+
+def _arms(audit: Audit) -> tuple[Arm, ...]:
+    if audit.endpoint is None:
+        if option := _given(reference=audit.reference, metrics=audit.metrics, model=audit.model):
+            raise UsageError(
+                f"{option} goes with --endpoint; the embedded decoder brings its own.",
+                hint=f"specaudit run --endpoint URL {option} …",
+            )
+        drafts = DRAFT_TOKENS if audit.draft_tokens is None else audit.draft_tokens
+        if drafts < 0:
+            raise UsageError("--draft-tokens cannot be negative.", hint="specaudit run --draft-tokens 3")
+        return (
+            Arm(role="subject", engine=audit.engine or ENGINE, draft_tokens=drafts),
+            Arm(role="reference", engine=ENGINE, draft_tokens=0),
+        )
+    if option := _given(engine=audit.engine, draft_tokens=audit.draft_tokens):
+        raise UsageError(
+            f"{option} is for a subject in process, and --endpoint names a server.", hint="specaudit run --endpoint URL"
+        )
+    if not (audit.model or "").isprintable():
+        raise UsageError("--model holds characters that cannot be printed.", hint="specaudit run --endpoint URL")
+    subject = Arm(role="subject", engine="openai", endpoint=_address("--endpoint", audit.endpoint), model=audit.model)
+    if audit.reference is None:
+        return (subject,)
+    reference = _address("--reference", audit.reference)
+    if audit.reference.rstrip("/") == audit.endpoint.rstrip("/"):
+        raise UsageError(
+            "The reference is the endpoint itself: that compares a server with itself.",
+            hint="Serve the same target without speculation and give its address as --reference",
+        )
+    return (subject, msgspec.structs.replace(subject, role="reference", endpoint=reference))
+
+
+def _metrics(audit: Audit) -> str | None:
+    if audit.metrics is not None:
+        return _address("--metrics", audit.metrics)
+    return IN_PROCESS if audit.endpoint is None else None
+
+
+def _given(**options: object) -> str | None:
+    """The first option that was given, as it is written on the command line."""
+    return next((f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None), None)
+
+
+def _address(option: str, url: str) -> str:
+    """Return an address as it may be recorded. One that is wrong is not repeated: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise UsageError(
+            f"{option} needs a whole address, with http:// or https:// before the host.",
+            hint=f"specaudit run {option} http://127.0.0.1:8000/{'metrics' if option == '--metrics' else 'v1'}",
+        )
+    return public_address(url)

@@ -1,0 +1,172 @@
+"""`specaudit run`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+_KEYS = ("SPECAUDIT_API_KEY", "OPENAI_API_KEY")
+_REFERENCE_KEY = "SPECAUDIT_REFERENCE_API_KEY"
+
+_AT_ADDRESS = ("endpoint", "reference", "metrics", "model")
+_IN_PROCESS = ("engine", "draft_tokens")
+
+_NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
+
+
+@click.command("run")
+@click.option(
+    "--endpoint",
+    "--base-url",
+    metavar="URL",
+    envvar=["SPECAUDIT_RUN_ENDPOINT", "OPENAI_BASE_URL"],
+    help="The subject: an OpenAI-compatible server, …/v1.",
+)
+@click.option("--reference", metavar="URL", help="The same target served without speculation, …/v1.")
+@click.option("--metrics", metavar="URL", help="The subject's metrics page; makes the CTR checks required.")
+@click.option("--model", metavar="NAME", help="Model to ask for.  [default: the first that is served]")
+@click.option(
+    "--engine",
+    metavar="NAME",
+    help="Subject in process, without --endpoint: reference, mutant:NAME.  [default: reference]",
+)
+@click.option("--draft-tokens", metavar="K", type=int, help="Drafts per step, in process.  [default: 3]")
+@click.option("--suite", metavar="NAME|FILE", default="quick", show_default=True, help="What to check.")
+@click.option("--select", metavar="IDS", help="Run only these checks or families, and require them (comma-separated).")
+@click.option("--ignore", metavar="IDS", help="Leave these checks or families out (comma-separated).")
+@click.option("--alpha", metavar="X", type=float, help="Error budget of the whole audit.  [default: the suite's]")
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the plan."
+)
+@click.option(
+    "--concurrency", metavar="N", type=click.IntRange(1, 1024), help="Requests in flight.  [default: the suite's]"
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(0.1, 86_400),
+    default=120.0,
+    show_default=True,
+    help="Silence after which an answer is given up.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder for the evidence.  [default: a new one in specaudit-runs]",
+)
+@click.option("--json", is_flag=True, help="Print the report as JSON.")
+@click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 when nothing was shown either way.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-v", "--verbose", is_flag=True, help="All figures and assumptions.")
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    *,
+    suite: str,
+    select: str | None,
+    ignore: str | None,
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Audit an engine: plan, collect, judge, report.
+
+    Without --endpoint the embedded reference decoder is audited. The result goes to stdout, progress to stderr,
+    the evidence to --out.
+
+    A key is taken from SPECAUDIT_API_KEY or OPENAI_API_KEY and sent to the endpoint's host only;
+    SPECAUDIT_REFERENCE_API_KEY is the reference's. Every option is also read from the environment
+    (--suite from SPECAUDIT_RUN_SUITE, and so on; --endpoint from OPENAI_BASE_URL too), then from specaudit.toml or
+    [tool.specaudit] in pyproject.toml (suite = "quick").
+    """
+    import shlex
+    import signal
+
+    from stamina.instrumentation import set_on_retry_hooks
+
+    from specaudit.audit.run import Audit, run_audit
+    from specaudit.audit.suites import load_suite
+    from specaudit.cli.progress import listener
+    from specaudit.cli.show import save, show
+
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # whoever stops a job sends SIGTERM first: as good as Ctrl-C
+        signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    set_on_retry_hooks([])  # where structlog is installed, retries would be told on stdout, in the report's way
+    folder = out or _new_folder(suite)
+    try:
+        with listener(quiet=quiet) as listen:
+            audit = Audit(
+                suite=load_suite(suite),
+                out=folder,
+                select=_selection(select),
+                ignore=_ids(ignore),
+                api_key=_key(*_KEYS),
+                reference_api_key=_key(_REFERENCE_KEY),
+                listener=listen,
+                **_one_subject(context, options),
+            )
+            report = run_audit(audit)
+    except KeyboardInterrupt:
+        kept = f"; the evidence is kept.\nTry: specaudit analyze {shlex.quote(str(folder))}" if folder.exists() else "."
+        click.echo(f"specaudit: Interrupted{kept}", err=True)
+        return 130
+    show(report, folder, json=json, verbose=verbose)
+    save(report, folder)
+    return report.exit_code
+
+
+def _one_subject(context: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """Put aside a subject that is named further from the command line than the other, with all that goes with it.
+
+    So `--engine mutant:NAME` works where OPENAI_BASE_URL is set or specaudit.toml names an endpoint.
+    """
+
+    def distance(names: tuple[str, ...]) -> int:
+        sources = [context.get_parameter_source(name) for name in names if options[name] is not None]
+        return min((_NEAREST.index(source) for source in sources if source in _NEAREST), default=len(_NEAREST))
+
+    at_address, in_process = distance(_AT_ADDRESS), distance(_IN_PROCESS)
+    if at_address == in_process:
+        return options
+    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else _IN_PROCESS)
+
+
+def _selection(text: str | None) -> tuple[str, ...]:
+    """The checks that are asked for: none stands for all, unless none is what was asked for."""
+    from specaudit.model.errors import CouldNotTest
+
+    ids = _ids(text)
+    if text is not None and not ids:
+        raise CouldNotTest("No check is left to run: --select names none.", hint="specaudit list checks")
+    return ids
+
+
+def _ids(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip().upper() for part in (text or "").split(",") if part.strip())
+
+
+def _key(*names: str) -> str | None:
+    """A key from the environment, the only place it is taken from."""
+    import os
+
+    from specaudit.model.errors import UsageError
+
+    for name in names:
+        if key := os.environ.get(name, "").strip():
+            if not (key.isascii() and key.isprintable()):
+                raise UsageError(f"{name} holds characters that no HTTP header can carry.", hint=f"export {name}=…")
+            return key
+    return None
+
+
+def _new_folder(suite: str) -> Path:
+    """A folder of its own for every run, named by time; the last digits tell runs of one second apart."""
+    import secrets
+    from datetime import UTC, datetime
+
+    return Path("specaudit-runs", f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{Path(suite).stem}-{secrets.token_hex(2)}")

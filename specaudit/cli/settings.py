@@ -1,0 +1,89 @@
+"""Settings from files: `specaudit.toml`, or else `[tool.specaudit]` in `pyproject.toml`, of the working directory.
+
+They stand below the command line and the environment, above the suite. A mistake in them is told, never ignored.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specaudit.model.errors import UsageError
+from specaudit.model.nearest import nearest
+
+_OWN, _SHARED = Path("specaudit.toml"), Path("pyproject.toml")
+
+
+def from_files(names: Iterable[str], command: Callable[[str], click.Command]) -> dict[str, dict[str, Any]]:
+    """Return the settings by command and option, as click wants its defaults.
+
+    A table of a command's name holds settings for that command; keys outside such a table are for `run`.
+
+    Raises:
+        UsageError: a file is not TOML, or names no command or option, or a value does not fit; the message names
+            the file, the key and the nearest valid one.
+    """
+    where, settings = str(_OWN), _read(_OWN)
+    if settings is None:
+        where = f"[tool.specaudit] of {_SHARED}"
+        settings = (_read(_SHARED) or {}).get("tool", {}).get("specaudit", {})
+    if not isinstance(settings, dict):
+        raise UsageError(f"{where} is no table.", hint=f"Write [tool.specaudit] in {_SHARED}")
+    tables = {key: value for key, value in settings.items() if isinstance(value, dict)}
+    loose = {key: value for key, value in settings.items() if key not in tables}
+    for name in tables:
+        if name not in names:
+            raise UsageError(f"{where}: there is no command {name!r}.{nearest(name, names)}", hint="specaudit --help")
+    if loose:
+        tables["run"] = loose | tables.get("run", {})
+    return {name: _options(command(name), table, f"{where}, {name}") for name, table in tables.items()}
+
+
+def _options(command: click.Command, table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The table's values by the names that click knows the options under."""
+    options = {
+        name.removeprefix("--"): option
+        for option in command.params
+        if isinstance(option, click.Option)
+        for name in option.opts
+        if name.startswith("--")
+    }
+    found: dict[str, Any] = {}
+    hint = f"specaudit {command.name} --help"
+    for key, value in table.items():
+        name = key.replace("_", "-")
+        if name not in options:
+            raise UsageError(f"{where}: unknown key {key!r}.{nearest(name, options)}", hint=hint)
+        option = options[name]
+        if wanted := _wanted(option, value):
+            raise UsageError(f"{where}: {key!r} must be {wanted}, and is {value!r}.", hint=hint)
+        try:
+            option.type.convert(value, option, None)
+        except click.BadParameter as error:
+            raise UsageError(f"{where}: {key!r} is wrong: {error.message}", hint=hint) from error
+        assert option.name is not None
+        found[option.name] = value
+    return found
+
+
+def _wanted(option: click.Option, value: Any) -> str:
+    """What an option's value must be, where the given one is of another type; nothing where it is right."""
+    if option.is_flag:
+        return "" if isinstance(value, bool) else "true or false"
+    if isinstance(option.type, click.types.IntParamType):
+        return "" if isinstance(value, int) and not isinstance(value, bool) else "a whole number"
+    if isinstance(option.type, click.types.FloatParamType):
+        return "" if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
+    return "" if isinstance(value, str) else "a text in quotes"
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path} cannot be read as TOML: {error}.", hint=f"Mend {path}, or run elsewhere") from error

@@ -1,0 +1,1 @@
+"""Output formats: each file turns a Report into one."""

@@ -1,0 +1,20 @@
+"""Text from elsewhere, made safe to print: model names, servers' messages and tokens are not ours.
+
+A terminal obeys control characters and escape sequences wherever they come from, and bidirectional marks make text
+read as what it is not.
+"""
+
+import re
+
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    r"""Return a line of text with everything that a terminal obeys written as an escape, e.g. `\x1b`."""
+    return _UNSAFE.sub(lambda match: match.group().encode("unicode_escape", "backslashreplace").decode(), text)
+
+
+def printable_json(text: str) -> str:
+    """Return JSON that means the same, with such characters as JSON escapes; they stand within strings only."""
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text)

@@ -1,0 +1,40 @@
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from specaudit.cli.main import main
+from tests.cli.steady import Ran
+
+Specaudit = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def a_bare_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty working directory, 80 columns, and no settings from the environment."""
+    for name in os.environ:
+        if name.startswith(("SPECAUDIT_", "OPENAI_")) or name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    handler = signal.getsignal(signal.SIGTERM)
+    yield tmp_path
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.fixture
+def specaudit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Specaudit:
+    """The command line in this process: what it prints, and the exit code it ends with."""
+
+    def call(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["specaudit", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Ran(arguments=tuple(map(str, arguments)), code=ended.value.code, out=said.out, err=said.err)
+
+    return call

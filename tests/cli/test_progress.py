@@ -1,0 +1,81 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from specaudit.audit.events import Judging, Probed, RequestEnded, StageStarted
+from specaudit.cli import progress
+from specaudit.cli.progress import listener
+from specaudit.model.capabilities import Capabilities
+from specaudit.model.plan import Arm
+from tests.audit.small import made_stage
+
+EVENTS = (
+    Probed(
+        Arm(role="subject", engine="openai", endpoint="http://127.0.0.1:8000/v1"),
+        Capabilities(engine="openai", model="a[/b]\x1b[31m"),
+    ),
+    StageStarted(made_stage([2, 1], name="LAW1.sample")),
+    RequestEnded(answered=True, tokens=1500),
+    RequestEnded(answered=False, tokens=0),
+    Judging(),
+)
+
+
+def test_without_a_terminal_there_is_a_line_a_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    with listener(quiet=False) as listen:
+        for event in EVENTS:
+            listen(event)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        r"subject: http://127.0.0.1:8000/v1, model a[/b]\x1b[31m",
+        "LAW1.sample: 3 requests, up to 6 tokens",
+        "judging",
+    ]
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with listener(quiet=True) as listen:
+        for event in EVENTS:
+            listen(event)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_that_goes_away_does_not_end_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(progress.click, "echo", broken)
+    with listener(quiet=False) as listen:
+        for event in EVENTS:
+            listen(event)
+
+
+def test_a_terminal_has_a_bar_a_stage() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80)
+    with progress._bar(console) as bar:
+        listen = progress._Bar(bar)
+        for event in EVENTS:
+            listen(event)
+        task = bar.tasks[0]
+        assert (task.description, task.completed, task.total) == ("LAW1.sample", 2, 3)
+        assert task.fields == {"tokens": 1500, "lost": ", 1 lost"}
+    assert "1,500 tokens, 1 lost" in out.getvalue()
+    assert "\x1b[31m" not in out.getvalue()
+
+
+class Terminal(io.StringIO):
+    """A stderr that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("kind", "bar"), [("xterm", True), ("dumb", False)])
+def test_the_bar_is_for_terminals_that_can_move(monkeypatch: pytest.MonkeyPatch, kind: str, bar: bool) -> None:
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setattr("sys.stderr", Terminal())
+    with listener(quiet=False) as listen:
+        assert isinstance(listen, progress._Bar) is bar
