@@ -10,8 +10,7 @@ import numpy as np
 from specaudit.checks.commands import rerun, with_option
 from specaudit.checks.interface import Budget, Check, incomparable
 from specaudit.checks.seeds import first_seed
-from specaudit.checks.windows import coverage
-from specaudit.counters.acceptance import Acceptance
+from specaudit.checks.windows import coverage, nothing_drafted
 from specaudit.laws.contexts import ExactLaws
 from specaudit.model.completion import Completion
 from specaudit.model.evidence import Evidence
@@ -25,6 +24,9 @@ from specaudit.stats.intervals import proportion_lower, proportion_upper
 _STAGE = "GRD1"
 _ROLES: tuple[Role, ...] = ("subject", "reference")
 _LOGPROBS_ASKED = 20
+
+_BLOCKS = 5
+"""Counter windows of the stage, so that one that is void leaves others; odd, so that every block asks both arms."""
 
 
 class GreedySettings(CheckSettings, frozen=True, kw_only=True):
@@ -97,7 +99,8 @@ class PrefixEquality(Check[GreedySettings]):
             for index, prompt in enumerate(prompts)
             for role in _ROLES
         )
-        return Stage(name=_STAGE, blocks=(requests,), scrape=capabilities["subject"].counters)
+        blocks = tuple(requests[start::_BLOCKS] for start in range(_BLOCKS) if requests[start::_BLOCKS])
+        return Stage(name=_STAGE, blocks=blocks, scrape=capabilities["subject"].counters)
 
     def judge(self, settings: GreedySettings, evidence: Evidence, budget: Budget) -> Finding:
         """Compare completions prompt by prompt."""
@@ -129,8 +132,9 @@ class PrefixEquality(Check[GreedySettings]):
         worst = max(real, key=lambda d: -1.0 if d.gap is None else d.gap, default=None)
         verdict, summary = _verdict(settings, evidence, compared, real, hard, upper)
         taken = coverage(evidence, _STAGE)
-        if verdict is Verdict.CONFORMS and (missing := _not_exercised(evidence, taken)):
-            verdict, summary = Verdict.INCONCLUSIVE, f"{summary} {missing}"
+        if verdict is Verdict.CONFORMS and (missing := nothing_drafted(evidence, _STAGE, taken)):
+            verdict = Verdict.INCONCLUSIVE
+            summary = f"{summary} But this says nothing of the verifier: {missing}."
         return Finding(
             check=self.id,
             verdict=verdict,
@@ -188,12 +192,6 @@ def _verdict(
         f"All {compared} greedy completions compared are equal, but they are too few to bound the share of diverging "
         f"prompts below {settings.tolerance:g}."
     )
-
-
-def _not_exercised(evidence: Evidence, taken: Acceptance | None) -> str:
-    if not evidence.capabilities["subject"].counters:
-        return "Whether anything was drafted cannot be seen: there are no speculation counters."
-    return "" if taken and taken.drafts else "But nothing was drafted, so the verifier was not exercised."
 
 
 def _next_step(verdict: Verdict, evidence: Evidence) -> str:

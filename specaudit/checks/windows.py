@@ -46,6 +46,18 @@ def coverage(evidence: Evidence, stage: str) -> Acceptance | None:
     return acceptance(windows, confidence=0.99)
 
 
+def nothing_drafted(evidence: Evidence, stage: str, taken: Acceptance | None) -> str:
+    """Say why no draft was seen to be verified in a stage, the end of a sentence; nothing where one was."""
+    if evidence.capabilities["subject"].draft_tokens == 0:
+        return "the subject decodes plainly, so nothing was drafted"
+    if not evidence.capabilities["subject"].counters:
+        return "whether drafts were verified cannot be seen without speculation counters"
+    if taken is not None:
+        return ""
+    void = next((window for window in block_windows(evidence, stage) if window.status != "valid"), None)
+    return "nothing was drafted" if void is None else f"the counters cannot be believed ({void.reasons[0]})"
+
+
 def _reading(snapshot: SnapshotEntry) -> Reading | str:
     """The reading on a page, or the reason why there is none."""
     if snapshot.failure is not None:

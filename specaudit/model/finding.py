@@ -25,6 +25,9 @@ class Effect(Record, frozen=True, kw_only=True):
 
     name: str
     value: float
+    """The plug-in estimate, or the count itself."""
+    under_equality: float | None = None
+    """What the estimate is on average when there is no deviation at all; estimates of distances are biased upwards."""
     low: float | None
     high: float | None
     confidence: float
@@ -65,8 +68,6 @@ class View(Record, frozen=True, kw_only=True):
     """Level at which the target law was known: exact, scored or sampled."""
     effect: Effect
     statistic: Statistic
-    expected_under_equality: float | None = None
-    """What the plug-in effect is on average when there is no deviation at all."""
 
 
 class Finding(Record, frozen=True, kw_only=True):

@@ -32,13 +32,15 @@ def share(subject: str, verdict: Verdict, level: str, audits: int) -> tuple[floa
 
 
 def main() -> None:
-    """Print one line per subject and level."""
+    """Print one line per subject and level; mutants need few audits to show that they never conform."""
     audits = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     for level in LEVELS:
         for subject in ("reference", "resid-from-target", "reuse-uniform", "draft0-unverified"):
-            wanted = Verdict.CONFORMS if subject == "reference" else Verdict.VIOLATES
-            found, tokens = share(subject, wanted, level, audits)
-            told = f"{wanted.value} in {found:.0%} of {audits} audits"
+            healthy = subject == "reference"
+            wanted = Verdict.CONFORMS if healthy else Verdict.VIOLATES
+            count = audits if healthy else max(1, audits // 10)
+            found, tokens = share(subject, wanted, level, count)
+            told = f"{wanted.value} in {found:.1%} of {count} audits"
             print(f"{level:<8} {subject:<18} {told}, {tokens:,.0f} tokens each")
 
 

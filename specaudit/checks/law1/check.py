@@ -13,7 +13,7 @@ from specaudit.checks.law1.requests import next_stage
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import SAMPLE, KnownWords, known_words, prompt_contexts, token_classes, word_depths
 from specaudit.checks.law1.views import DESCRIPTIVE_DRAWS, JudgedView, Levels, view_between, view_with_law
-from specaudit.checks.windows import block_windows, coverage
+from specaudit.checks.windows import coverage, nothing_drafted
 from specaudit.counters.acceptance import Acceptance
 from specaudit.model.evidence import END, Draws, Evidence
 from specaudit.model.finding import Finding, Verdict
@@ -196,17 +196,11 @@ def _first_choices(draws: Draws) -> Draws:
 
 def _missing_path(evidence: Evidence, taken: Acceptance | None) -> str:
     """Name the verification path without which a bounded law says nothing of the verifier."""
-    if not evidence.capabilities["subject"].counters:
-        return "whether drafts were verified cannot be seen without speculation counters"
-    if taken is None:
-        windows = block_windows(evidence, SAMPLE)
-        void = next((window for window in windows if window.status != "valid"), None)
-        return "nothing was drafted" if void is None else f"the counters cannot be believed ({void.reasons[0]})"
-    if not taken.rejecting_steps:
+    if missing := nothing_drafted(evidence, SAMPLE, taken):
+        return missing
+    if taken is None or not taken.rejecting_steps:
         return "no draft was rejected"
-    if not taken.bonus_rows:
-        return "no bonus token was drawn"
-    return ""
+    return "" if taken.bonus_rows else "no bonus token was drawn"
 
 
 def _summary(

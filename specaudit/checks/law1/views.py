@@ -73,6 +73,7 @@ class JudgedView:
             effect=Effect(
                 name="total variation",
                 value=self.distance.estimate,
+                under_equality=self.distance.expected_under_equality,
                 low=self.low,
                 high=self.high,
                 confidence=confidence,
@@ -85,7 +86,6 @@ class JudgedView:
                 p_value=self.p_value,
                 method="permutation" if self.level.startswith("sampled") else "Monte Carlo",
             ),
-            expected_under_equality=self.distance.expected_under_equality,
         )
 
 
