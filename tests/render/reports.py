@@ -6,7 +6,15 @@ from specaudit.model.finding import Effect, Finding, Statistic, Verdict, View, W
 from specaudit.model.plan import Arm
 from specaudit.model.report import Report
 
-TV = Effect(name="total variation", value=0.1819, low=0.1206, high=0.2488, confidence=0.999, tolerance=0.05)
+TV = Effect(
+    name="total variation",
+    value=0.1819,
+    under_equality=0.0284,
+    low=0.1206,
+    high=0.2488,
+    confidence=0.999,
+    tolerance=0.05,
+)
 CHI_SQUARE = Statistic(name="chi-square", value=2011.3, degrees_of_freedom=63, p_value=2.5e-5, method="Monte Carlo")
 
 CONFORMING = Finding(
@@ -37,7 +45,6 @@ VIOLATING = Finding(
             law="exact",
             effect=TV,
             statistic=CHI_SQUARE,
-            expected_under_equality=0.0284,
         ),
     ),
     coverage={"steps that rejected a draft": 32285, "bonus tokens drawn": None},
@@ -106,3 +113,41 @@ REPORTS = {
     "internal error": report(70, CONFORMING, undecided()),
     "interrupted": report(130, undecided(), complete=False, stopped="Interrupted by the user."),
 }
+
+
+def hostile(text: str) -> Report:
+    """A report in which every text is that one."""
+    effect = Effect(name=text, value=1.0, low=0.5, high=1.0, confidence=0.9, unit=text)
+    statistic = Statistic(name=text, value=1.0, p_value=0.5, method=text)
+    finding = Finding(
+        check=text,
+        verdict=Verdict.VIOLATES,
+        required=False,
+        summary=text,
+        effect=effect,
+        statistic=statistic,
+        witness=Witness(what=text, observed=1.0, expected=None, unit=text),
+        views=(View(name=text, samples=1, law=text, effect=effect, statistic=statistic),),
+        coverage={text: 1},
+        measured={text: 1.0},
+        assumptions=(text,),
+        notes=(text,),
+        next_step=text,
+    )
+    return report(
+        1,
+        finding,
+        suite=text,
+        stopped=text,
+        arms=(Arm(role="subject", engine=text, endpoint=text, model=text),),
+        evidence_digest=text,
+        suite_digest=text,
+        tool=text,
+    )
+
+
+HOSTILE = (
+    "\x1b[31mred\x1b]0;title\x07 \x9b31m \x00\x7f\r\n\u202egnp.exe\u2066 \u2028 \ufffe [bold]markup[/nonsense] ]]> "
+    "<script>alert(1)</script> &amp; | ` ``` *b* _i_ [a](http://evil.example) ![](//evil) @octocat #1 $x$ "
+    "::error title=t::m %0A ##[add-mask]m"
+)

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from specaudit.model.finding import Effect, Finding, Statistic, Verdict, View, Witness
-from specaudit.model.plan import Arm
+from specaudit.model.finding import Effect
 from specaudit.model.report import Report
 from specaudit.render.terminal import render_terminal
-from tests.render.reports import CONFORMING, OPTIONAL, REPORTS, VIOLATING, report, undecided
+from tests.render.reports import CONFORMING, OPTIONAL, REPORTS, VIOLATING, hostile, report, undecided
 
 
 def rendered(shown: Report, folder: str = "specaudit-runs/one", **options: object) -> str:
@@ -104,31 +103,7 @@ ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b31m \x00\x7f\r\n\u202egnp.exe\u2066 \
 
 
 def test_nothing_from_elsewhere_is_obeyed_by_the_terminal() -> None:
-    effect = Effect(name=ESCAPES, value=1.0, low=0.5, high=1.0, confidence=0.9, unit=ESCAPES)
-    statistic = Statistic(name=ESCAPES, value=1.0, p_value=0.5, method=ESCAPES)
-    finding = Finding(
-        check=ESCAPES,
-        verdict=Verdict.VIOLATES,
-        required=False,
-        summary=ESCAPES,
-        effect=effect,
-        statistic=statistic,
-        witness=Witness(what=ESCAPES, observed=1.0, expected=None, unit=ESCAPES),
-        views=(View(name=ESCAPES, samples=1, law=ESCAPES, effect=effect, statistic=statistic),),
-        coverage={ESCAPES: 1},
-        measured={ESCAPES: 1.0},
-        assumptions=(ESCAPES,),
-        notes=(ESCAPES,),
-        next_step=ESCAPES,
-    )
-    shown = report(
-        1,
-        finding,
-        suite=ESCAPES,
-        stopped=ESCAPES,
-        arms=(Arm(role="subject", engine=ESCAPES, endpoint=ESCAPES, model=ESCAPES),),
-        evidence_digest=ESCAPES,
-    )
+    shown = hostile(ESCAPES)
     for text in (rendered(shown, folder=ESCAPES, verbose=True), rendered(shown, folder=ESCAPES, color=True)):
         without_styles = re.sub(r"\x1b\[(0|1|2|3[0-7]|1;3[0-7])m", "", text)
         assert all(character.isprintable() or character == "\n" for character in without_styles)
