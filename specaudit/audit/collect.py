@@ -5,6 +5,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import stamina
@@ -35,6 +36,16 @@ _IN_FLIGHT = Failure(reason="protocol", message="Given up in flight: collecting 
 logging.getLogger("stamina").addHandler(logging.NullHandler())  # every retry is in the evidence already
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    """A slot that is to be asked."""
+
+    slot: int
+    planned: PlannedRequest
+    earlier: int
+    """Attempts that were made before collecting was resumed, all refused before anything was generated."""
+
+
 class Collector:
     """Asks the engines of all arms and records what they say."""
 
@@ -55,59 +66,74 @@ class Collector:
         self._failures: dict[Role, int] = dict.fromkeys(engines, 0)
 
     async def collect(self, stage: Stage) -> None:
-        """Carry out a stage, block after block.
+        """Carry out a stage, block after block, or what is left of it.
+
+        A slot that was answered or lost is never asked again. A reading is taken again only where the first was of no
+        use and nothing was generated since, so that an interruption makes void the one window that it falls into.
 
         Raises:
             CouldNotTest: an engine has died or refuses everything; what was collected is recorded.
         """
-        await self._snapshot(stage, ended=0)
+        before = self._recorder.evidence()
+        settled = {slot for slot in range(len(stage.slots())) if before.is_settled(stage.name, slot)}
+        last, readings = max(settled, default=-1), before.snapshots(stage.name)
+        if last < 0:
+            await self._snapshot(stage, ended=0)
         first = 0
         for ended, block in enumerate(stage.blocks, start=1):
-            await self._collect_block(stage, first, block)
-            await self._snapshot(stage, ended=ended)
+            tasks = [
+                _Task(slot=slot, planned=planned, earlier=len(before.attempts_at(stage.name, slot)))
+                for slot, planned in enumerate(block, start=first)
+                if slot not in settled
+            ]
+            await self._collect_block(stage, tasks)
             first += len(block)
+            if ended not in readings or (readings[ended].failure is not None and last < first):
+                await self._snapshot(stage, ended=ended)
 
-    async def _collect_block(self, stage: Stage, first: int, block: Sequence[PlannedRequest]) -> None:
-        waiting = iter(enumerate(block, start=first))
+    async def _collect_block(self, stage: Stage, tasks: Sequence[_Task]) -> None:
+        waiting = iter(tasks)
 
         async def work() -> None:
-            for slot, planned in waiting:
-                await self._ask(stage, slot, planned)
+            for task in waiting:
+                await self._ask(stage, task)
                 await asyncio.sleep(0)  # an engine in process never waits, and Ctrl-C must have its turn
 
         stop: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._concurrency, len(block))):
+                for _ in range(min(self._concurrency, len(tasks))):
                     group.create_task(work())
         except* CouldNotTest as stops:
             stop = stops.exceptions[0]
         if stop is not None:
             raise stop
 
-    async def _ask(self, stage: Stage, slot: int, planned: PlannedRequest) -> None:
+    async def _ask(self, stage: Stage, task: _Task) -> None:
         """Ask until answered, refused for good, or lost; a lost draw is never drawn again."""
         try:
             async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS, timeout=60.0):
                 with attempt:
-                    response = await self._attempt(stage, slot, planned, attempt.num)
+                    response = await self._attempt(stage, task, attempt.num)
         except EngineFailure as failure:
-            self._failures[planned.arm] += 1
+            self._failures[task.planned.arm] += 1
             self._listener(RequestEnded(answered=False, tokens=0))
-            self._stop_if_dead(stage, slot, planned.arm, failure)
+            self._stop_if_dead(stage, task, failure)
         else:
-            self._failures[planned.arm] = 0
+            self._failures[task.planned.arm] = 0
             tokens = sum(len(completion.tokens or ()) for completion in response.completions)
             self._listener(RequestEnded(answered=True, tokens=tokens))
 
-    def _stop_if_dead(self, stage: Stage, slot: int, arm: Role, failure: EngineFailure) -> None:
+    def _stop_if_dead(self, stage: Stage, task: _Task, failure: EngineFailure) -> None:
+        arm = task.planned.arm
         if failure.failure.reason == "connect" or self._failures[arm] >= FAILURES_IN_A_ROW:
             raise CouldNotTest(
-                f"The {arm} stopped answering at request {slot + 1} of stage {stage.name}: {failure.failure.message}",
-                hint="specaudit run once more, when it answers again",
+                f"The {arm} stopped answering at request {task.slot + 1} of stage {stage.name}: "
+                f"{failure.failure.message}",
+                hint="specaudit run --resume DIR, when it answers again",
             ) from failure
 
-    async def _attempt(self, stage: Stage, slot: int, planned: PlannedRequest, number: int) -> Response:
+    async def _attempt(self, stage: Stage, task: _Task, number: int) -> Response:
         started, clock = _now(), time.perf_counter()
 
         def record(response: Response | None = None, failure: Failure | None = None) -> None:
@@ -115,8 +141,8 @@ class Collector:
             self._recorder.append(
                 AttemptEntry(
                     stage=stage.name,
-                    slot=slot,
-                    number=number,
+                    slot=task.slot,
+                    number=task.earlier + number,
                     started=started,
                     seconds=seconds,
                     response=response,
@@ -125,7 +151,7 @@ class Collector:
             )
 
         try:
-            response = await self._engines[planned.arm].complete(planned.request)
+            response = await self._engines[task.planned.arm].complete(task.planned.request)
         except EngineFailure as failure:
             record(failure=failure.failure)
             raise

@@ -16,10 +16,22 @@ class Probed:
 
 
 @dataclass(frozen=True)
+class Resumed:
+    """An audit that was broken off goes on."""
+
+    answered: int
+    """Requests that were answered before."""
+    sealed: bool
+    """The audit had come to its end; nothing is left to ask."""
+
+
+@dataclass(frozen=True)
 class StageStarted:
-    """A stage is planned and about to be collected."""
+    """A stage is planned and about to be collected, or what is left of it."""
 
     stage: Stage
+    settled: int = 0
+    """Requests that were answered or lost before the audit was resumed."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Judging:
     """Collecting has ended; the checks run."""
 
 
-Event = Probed | StageStarted | RequestEnded | Judging
+Event = Probed | Resumed | StageStarted | RequestEnded | Judging
 Listener = Callable[[Event], None]
 
 

@@ -1,12 +1,19 @@
-"""`evidence.jsonl`: append-only, one flushed line per record, each with the SHA-256 of the line before."""
+"""`evidence.jsonl`: append-only, one flushed line per record, each with the SHA-256 of the line before.
+
+Whoever collects holds an advisory lock on the file (`flock`), so that a second process is refused. On Windows,
+where there is no `fcntl`, nothing is locked, and that one process only collects into a folder is left to the user.
+"""
 
 import contextlib
 import errno
 import hashlib
 import os
+import shlex
+import sys
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -15,15 +22,19 @@ from specaudit.model.entries import (
     AnyEntry,
     AttemptEntry,
     PlanEntry,
+    ResumeEntry,
     SealEntry,
     SnapshotEntry,
     StageEntry,
     StopEntry,
     entry_decoder,
 )
-from specaudit.model.errors import CouldNotTest, UsageError
+from specaudit.model.errors import CouldNotTest, SpecauditError, UsageError
 from specaudit.model.evidence import Evidence
-from specaudit.model.record import FORM_VERSION, digest, to_json
+from specaudit.model.record import FORM_VERSION, digest, refuse_newer, to_json, version_of
+
+if sys.platform != "win32":
+    import fcntl
 
 FILE_NAME = "evidence.jsonl"
 
@@ -38,20 +49,57 @@ class Recorder:
             UsageError: the folder holds evidence already, or cannot be written.
         """
         self.path = folder / FILE_NAME
+        hint = "specaudit run --out ANOTHER_FOLDER"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("xb", buffering=0)  # a line is in the file as soon as it is written
         except OSError as error:
             if folder.is_dir() and isinstance(error, FileExistsError):
                 message = f"{folder} already holds evidence; it is never written over."
+                hint += f", or go on with it: specaudit run --resume {shlex.quote(str(folder))}"
             elif folder.exists() and not folder.is_dir():
                 message = f"{folder} is a file; evidence needs a folder."
             else:
                 message = f"{folder} cannot be written: {error.strerror}."
-            raise UsageError(message, hint="specaudit run --out ANOTHER_FOLDER") from error
-        self._length = 0
-        self._previous = NO_PREVIOUS
-        self.entries: list[AnyEntry] = []
+            raise UsageError(message, hint=hint) from error
+        _lock(self._file, folder)
+        self._go_on_behind(_Read(entries=[], digest=NO_PREVIOUS, length=0))
+
+    @classmethod
+    def reopened(cls, folder: Path) -> Self:
+        """Return a recorder that goes on at the end of a folder's evidence; half a last line is cut off.
+
+        Raises:
+            UsageError: there is no evidence, it was changed, another process is writing it, or it cannot be written.
+        """
+        recorder = cls.__new__(cls)
+        recorder.path = folder / FILE_NAME
+        try:
+            recorder._file = recorder.path.open("r+b", buffering=0)
+        except FileNotFoundError as error:
+            raise _no_evidence(recorder.path, error) from error
+        except OSError as error:
+            raise UsageError(
+                f"{recorder.path} cannot be written ({error.strerror}); the evidence is kept.",
+                hint=f"specaudit analyze {shlex.quote(str(folder))}",
+            ) from error
+        _lock(recorder._file, folder)
+        try:
+            recorder._go_on_behind(_read(recorder.path))
+        except SpecauditError:
+            recorder.close()
+            raise
+        return recorder
+
+    def _go_on_behind(self, read: "_Read") -> None:
+        self._length = read.length
+        self._previous = read.digest
+        self.entries: list[AnyEntry] = read.entries
+        try:
+            self._file.seek(self._length)
+            self._file.truncate()
+        except OSError as error:
+            raise CouldNotTest(f"{self.path} could not be cut to whole lines ({error.strerror}).") from error
 
     def append(self, entry: AnyEntry) -> None:
         """Chain an entry to the one before and write it.
@@ -76,7 +124,7 @@ class Recorder:
                 self._file.truncate()
             raise CouldNotTest(
                 f"{self.path} could not be written ({error.strerror}); what stands there is kept.",
-                hint=f"specaudit analyze {self.path.parent}",
+                hint=f"specaudit run --resume {shlex.quote(str(self.path.parent))}, when there is room again",
             ) from error
         self._length += len(line)
 
@@ -106,17 +154,31 @@ def read_evidence(folder: Path) -> Evidence:
     Raises:
         UsageError: there is no evidence, or it was changed; the message names the line.
     """
-    path = folder if folder.is_file() else folder / FILE_NAME
+    read = _read(folder if folder.is_file() else folder / FILE_NAME)
+    return Evidence(read.entries, digest=read.digest)
+
+
+class _Read(NamedTuple):
+    """Evidence as it stands in a file."""
+
+    entries: list[AnyEntry]
+    digest: str
+    length: int
+    """Bytes of all whole lines."""
+
+
+def _read(path: Path) -> _Read:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(
-            f"There is no evidence at {path} ({error.strerror}).", hint="specaudit run --out FOLDER"
-        ) from error
+        raise _no_evidence(path, error) from error
     entries: list[AnyEntry] = []
     slots: dict[str, int] = {}
     previous = NO_PREVIOUS
-    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+    *lines, rest = data.split(b"\n")
+    if lines:
+        refuse_newer(version_of(lines[0]), str(path))
+    for number, line in enumerate(lines, start=1):
         try:
             entry = entry_decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -134,7 +196,26 @@ def read_evidence(folder: Path) -> Evidence:
         entries.append(entry)
     if not entries:
         raise UsageError(f"{path} holds no record, so there is nothing to judge.", hint="specaudit run --out FOLDER")
-    return Evidence(entries, digest=previous)
+    return _Read(entries=entries, digest=previous, length=len(data) - len(rest))
+
+
+def _no_evidence(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"There is no evidence at {path} ({error.strerror}).", hint="specaudit run --out FOLDER")
+
+
+def _lock(file: FileIO, folder: Path) -> None:
+    """Take the lock, or close the file and refuse. File systems that cannot lock are gone on with, unlocked."""
+    if sys.platform == "win32":
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise UsageError(
+            f"Another process is collecting into {folder}.", hint="Wait for its end, or take another folder"
+        ) from error
+    except OSError:
+        return
 
 
 def _fault(entry: AnyEntry, before: list[AnyEntry], slots: dict[str, int]) -> str:
@@ -145,7 +226,8 @@ def _fault(entry: AnyEntry, before: list[AnyEntry], slots: dict[str, int]) -> st
     if isinstance(entry, PlanEntry) == bool(before):
         return "is a second plan" if before else "is not a plan, with which the evidence of an audit begins"
     if before and isinstance(before[-1], StopEntry | SealEntry):
-        return "stands behind the record that ended the audit"
+        goes_on = isinstance(before[-1], StopEntry) and isinstance(entry, ResumeEntry)
+        return "" if goes_on else "stands behind the record that ended the audit"
     match entry:
         case PlanEntry() if entry.plan.version != FORM_VERSION:
             return f"is of version {entry.plan.version}, and this specaudit reads version {FORM_VERSION}"

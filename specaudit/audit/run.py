@@ -22,6 +22,8 @@ from specaudit.engines.registry import build
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.entries import LawEntry, PlanEntry, ProbeEntry, SealEntry, StageEntry, StopEntry
 from specaudit.model.errors import CouldNotTest
+from specaudit.model.evidence import Evidence
+from specaudit.model.law import RevealedLaw
 from specaudit.model.plan import Arm, Plan, Role
 from specaudit.model.record import digest
 from specaudit.model.report import Report
@@ -73,42 +75,76 @@ def run_audit(audit: Audit) -> Report:
         KeyboardInterrupt: interrupted; the evidence says so.
     """
     plan = make_plan(audit)
-    engines: dict[Role, Engine] = {arm.role: _engine(arm, audit, plan) for arm in plan.arms}
-    scraper = _scraper(audit, plan, engines)
+    arms = connect(audit, plan)
     with Recorder(audit.out) as recorder:
         recorder.append(PlanEntry(plan=plan, digest=digest(plan)))
-        try:
-            asyncio.run(_collect(audit, plan, engines, scraper, recorder))
-        except CouldNotTest as error:
-            recorder.append(StopEntry(why=error.message, hint=error.hint))
-        except KeyboardInterrupt:
-            recorder.append(StopEntry(why="Interrupted by the user.", interrupted=True))
-            raise
-        else:
-            recorder.append(SealEntry(records=len(recorder.entries)))
+        carry_out(plan, arms, recorder, audit.listener)
     audit.listener(Judging())
     return analyse(read_evidence(audit.out), allow_inconclusive=audit.allow_inconclusive)
 
 
-async def _collect(
-    audit: Audit, plan: Plan, engines: Mapping[Role, Engine], scraper: Scraper | None, recorder: Recorder
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Arms:
+    """The engines of an audit, and where the subject's counters are read."""
+
+    engines: Mapping[Role, Engine]
+    scraper: Scraper | None
+
+    async def close(self) -> None:
+        """Release what the engines and the scraper hold."""
+        for engine in self.engines.values():
+            await engine.close()
+        if isinstance(self.scraper, MetricsAddress):
+            await self.scraper.close()
+
+
+def connect(audit: Audit, plan: Plan) -> Arms:
+    """Return the engines at the audit's addresses; nothing is sent yet.
+
+    Raises:
+        UsageError: there is no such engine, or an address is wrong.
+    """
+    engines: dict[Role, Engine] = {arm.role: _engine(arm, audit, plan) for arm in plan.arms}
+    return Arms(engines=engines, scraper=_scraper(audit, plan, engines))
+
+
+def carry_out(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) -> None:
+    """Collect whatever the recorder does not hold of the plan yet, and record how that ended.
+
+    Raises:
+        CouldNotTest: the disk does not take the evidence.
+        KeyboardInterrupt: interrupted; the evidence says so.
+    """
+    try:
+        asyncio.run(_collect(plan, arms, recorder, listener))
+    except CouldNotTest as error:
+        recorder.append(StopEntry(why=error.message, hint=error.hint))
+    except KeyboardInterrupt:
+        recorder.append(StopEntry(why="Interrupted by the user.", interrupted=True))
+        raise
+    else:
+        recorder.append(SealEntry(records=len(recorder.entries)))
+
+
+async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) -> None:
+    before = recorder.evidence()
     try:
         for arm in plan.arms:
-            counters = scraper if arm.role == "subject" else None
-            await _probe(arm, engines[arm.role], counters, recorder, audit.listener)
-        collector = Collector(recorder, engines, scraper, concurrency=plan.concurrency, listener=audit.listener)
+            counters = arms.scraper if arm.role == "subject" else None
+            await _probe(arm, arms.engines[arm.role], counters, recorder, before, listener)
+        collector = Collector(recorder, arms.engines, arms.scraper, concurrency=plan.concurrency, listener=listener)
+        for last in list(before.stages.values())[-1:]:  # those before it had ended when it was planned
+            settled = sum(before.is_settled(last.name, slot) for slot in range(len(last.slots())))
+            listener(StageStarted(last, settled))
+            await collector.collect(last)
         for check_id in plan.checks:
             check, settings = registry.get(check_id), registry.settings_of(plan.suite, check_id)
             while stage := check.next_stage(plan, settings, recorder.evidence()):
                 recorder.append(StageEntry(stage=stage, digest=digest(stage)))
-                audit.listener(StageStarted(stage))
+                listener(StageStarted(stage))
                 await collector.collect(stage)
     finally:
-        for engine in engines.values():
-            await engine.close()
-        if isinstance(scraper, MetricsAddress):
-            await scraper.close()
+        await arms.close()
 
 
 def _engine(arm: Arm, audit: Audit, plan: Plan) -> Engine:
@@ -140,16 +176,39 @@ def _scraper(audit: Audit, plan: Plan, engines: Mapping[Role, Engine]) -> Scrape
     return subject if isinstance(subject, Scraper) else None
 
 
-async def _probe(arm: Arm, engine: Engine, scraper: Scraper | None, recorder: Recorder, listener: Listener) -> None:
+async def _probe(
+    arm: Arm, engine: Engine, scraper: Scraper | None, recorder: Recorder, before: Evidence, listener: Listener
+) -> None:
+    """Probe an arm and record what was found; in a resumed audit it must be what was found before.
+
+    Raises:
+        CouldNotTest: it cannot be probed, or it is another engine by now: two would be judged as one.
+    """
     probe = await engine.probe()
     capabilities, exchanges = probe.capabilities, probe.exchanges
     if scraper is not None:
         capabilities, said = await _with_counters(capabilities, scraper)
         exchanges += (said,)
+    law = engine.law()
+    if changed := _changed(arm.role, before, capabilities, law):
+        raise CouldNotTest(
+            f"The {arm.role} is no longer what it was when the audit began: {changed}.",
+            hint="Bring it back as it was and resume again, or start a new audit",
+        )
     recorder.append(ProbeEntry(role=arm.role, capabilities=capabilities, exchanges=exchanges))
     listener(Probed(arm, capabilities))
-    if (law := engine.law()) is not None:
+    if law is not None and arm.role not in before.laws:
         recorder.append(LawEntry(role=arm.role, law=law))
+
+
+def _changed(role: Role, before: Evidence, capabilities: Capabilities, law: RevealedLaw | None) -> str:
+    """What is not as it was found before; nothing where all is, or where nothing was found before."""
+    if (known := before.capabilities.get(role)) is not None:
+        for name in known.__struct_fields__:
+            was, now = getattr(known, name), getattr(capabilities, name)
+            if was != now:
+                return f"its {name} was {was!r} and is {now!r}"
+    return "its law has changed" if role in before.laws and law != before.laws[role] else ""
 
 
 async def _with_counters(capabilities: Capabilities, scraper: Scraper) -> tuple[Capabilities, str]:

@@ -9,9 +9,11 @@ import click
 COMMANDS = {
     "run": "run an audit: plan, collect, judge, report",
     "analyze": "judge recorded evidence again, offline",
+    "report": "write a report of recorded evidence: JSON, JUnit, GitHub, Markdown",
     "verify": "check the chain of hashes of recorded evidence",
     "serve": "serve the reference decoder or a mutant over HTTP",
     "list": "list checks, engines, mutants, suites or dialects",
+    "schema": "print the JSON Schema of suites, plans, evidence or reports",
     "explain": "say what a check demands and how it decides",
 }
 """Every command by its file in this package, with the line that `--help` shows."""

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from specaudit.audit.events import Event, Judging, Listener, Probed, RequestEnded, StageStarted, silent
+from specaudit.audit.events import Event, Judging, Listener, Probed, RequestEnded, Resumed, StageStarted, silent
 from specaudit.model.plan import Stage
 from specaudit.render.printable import printable
 
@@ -49,8 +49,9 @@ class _Bar:
         match event:
             case StageStarted():
                 self._tokens = self._lost = 0
-                total = len(event.stage.slots())
-                self._task = self._progress.add_task(event.stage.name, total=total, tokens=0, lost="")
+                self._task = self._progress.add_task(
+                    event.stage.name, total=len(event.stage.slots()), completed=event.settled, tokens=0, lost=""
+                )
             case RequestEnded():
                 self._tokens += event.tokens
                 self._lost += not event.answered
@@ -58,6 +59,8 @@ class _Bar:
                 self._progress.update(self._task, advance=1, tokens=self._tokens, lost=lost)
             case Judging():
                 self._progress.console.print("judging …", style="dim")
+            case Resumed():
+                self._progress.console.print(_resumed(event), style="dim", highlight=False)
             case Probed():
                 pass
 
@@ -69,13 +72,22 @@ def _say(event: Event) -> None:
             arm = event.arm
             line = f"{arm.role}: {arm.endpoint or arm.engine}, model {event.capabilities.model}"
         case StageStarted():
-            line = f"{event.stage.name}: {_cost(event.stage)}"
+            left = f", {event.settled:,} of them done before" if event.settled else ""
+            line = f"{event.stage.name}: {_cost(event.stage)}{left}"
+        case Resumed():
+            line = _resumed(event)
         case Judging():
             line = "judging"
         case RequestEnded():
             return
     with contextlib.suppress(OSError):
         click.echo(printable(line), err=True)
+
+
+def _resumed(event: Resumed) -> str:
+    if event.sealed:
+        return "this audit is complete already: nothing is asked, its evidence is judged again"
+    return f"going on behind {event.answered:,} answered requests"
 
 
 def _cost(stage: Stage) -> str:

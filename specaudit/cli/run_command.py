@@ -1,10 +1,17 @@
 """`specaudit run`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+
+from specaudit.cli.reports import report_file
+
+if TYPE_CHECKING:
+    from specaudit.audit.events import Listener
+    from specaudit.audit.resume import Resume
+    from specaudit.audit.run import Audit
 
 _KEYS = ("SPECAUDIT_API_KEY", "OPENAI_API_KEY")
 _REFERENCE_KEY = "SPECAUDIT_REFERENCE_API_KEY"
@@ -56,6 +63,21 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     type=click.Path(path_type=Path),
     help="Folder for the evidence.  [default: a new one in specaudit-runs]",
 )
+@click.option(
+    "--report",
+    "reports",
+    metavar="FORMAT=FILE",
+    type=report_file,
+    multiple=True,
+    envvar="SPECAUDIT_RUN_REPORT",
+    help="Write the report to a file too, e.g. junit=specaudit.xml (repeatable).",
+)
+@click.option(
+    "--resume",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Go on with an audit that was broken off, as its plan in DIR says.",
+)
 @click.option("--json", is_flag=True, help="Print the report as JSON.")
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 when nothing was shown either way.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -69,6 +91,8 @@ def command(
     select: str | None,
     ignore: str | None,
     out: Path | None,
+    reports: tuple[tuple[str, Path], ...],
+    resume: Path | None,
     json: bool,
     quiet: bool,
     verbose: bool,
@@ -77,47 +101,79 @@ def command(
     """Audit an engine: plan, collect, judge, report.
 
     Without --endpoint the embedded reference decoder is audited. The result goes to stdout, progress to stderr,
-    the evidence to --out.
+    the evidence to --out. In a job of GitHub Actions, annotations go to stderr and the job's summary gets a section.
 
     A key is taken from SPECAUDIT_API_KEY or OPENAI_API_KEY and sent to the endpoint's host only;
     SPECAUDIT_REFERENCE_API_KEY is the reference's. Every option is also read from the environment
     (--suite from SPECAUDIT_RUN_SUITE, and so on; --endpoint from OPENAI_BASE_URL too), then from specaudit.toml or
     [tool.specaudit] in pyproject.toml (suite = "quick").
+
+    With --resume the recorded plan decides: what the command line says again must agree with it, settings give way to
+    it. Keys are taken from the environment again.
     """
     import shlex
     import signal
 
     from stamina.instrumentation import set_on_retry_hooks
 
-    from specaudit.audit.run import Audit, run_audit
-    from specaudit.audit.suites import load_suite
+    from specaudit.audit.resume import resume_audit
+    from specaudit.audit.run import run_audit
     from specaudit.cli.progress import listener
+    from specaudit.cli.reports import tell_github, write_reports
     from specaudit.cli.show import save, show
 
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # whoever stops a job sends SIGTERM first: as good as Ctrl-C
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     set_on_retry_hooks([])  # where structlog is installed, retries would be told on stdout, in the report's way
-    folder = out or _new_folder(suite)
+    folder = resume or out or _new_folder(suite)
+    options |= {"suite": suite, "select": select, "ignore": ignore}
     try:
         with listener(quiet=quiet) as listen:
-            audit = Audit(
-                suite=load_suite(suite),
-                out=folder,
-                select=_selection(select),
-                ignore=_ids(ignore),
-                api_key=_key(*_KEYS),
-                reference_api_key=_key(_REFERENCE_KEY),
-                listener=listen,
-                **_one_subject(context, options),
-            )
-            report = run_audit(audit)
+            if resume is not None:
+                report = resume_audit(_resume(context, resume, options | {"out": out}, listen))
+            else:
+                report = run_audit(_audit(context, folder, options, listen))
     except KeyboardInterrupt:
-        kept = f"; the evidence is kept.\nTry: specaudit analyze {shlex.quote(str(folder))}" if folder.exists() else "."
-        click.echo(f"specaudit: Interrupted{kept}", err=True)
+        kept = f"; the evidence is kept.\nTry: specaudit run --resume {shlex.quote(str(folder))}"
+        click.echo(f"specaudit: Interrupted{kept if folder.exists() else '.'}", err=True)
         return 130
     show(report, folder, json=json, verbose=verbose)
+    tell_github(report)
     save(report, folder)
+    write_reports(report, folder, reports)
     return report.exit_code
+
+
+def _audit(context: click.Context, folder: Path, options: dict[str, Any], listen: "Listener") -> "Audit":
+    """A new audit."""
+    from specaudit.audit.run import Audit
+
+    return Audit(out=folder, listener=listen, **_one_subject(context, _read(options)), **_keys())
+
+
+def _resume(context: click.Context, folder: Path, options: dict[str, Any], listen: "Listener") -> "Resume":
+    """A recorded audit, with what the command line says of it again, in the order of its options."""
+    from specaudit.audit.resume import ADDRESSES, Resume
+
+    manner = {name: options.pop(name) for name in ("timeout", "allow_inconclusive")}
+    names = [option.name for option in context.command.params if option.name in options]
+    said = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    return Resume(
+        folder=folder,
+        said=_read({name: options[name] for name in said}),
+        addresses={name: options[name] for name in ADDRESSES if options[name] is not None and name not in said},
+        listener=listen,
+        **manner,
+        **_keys(),
+    )
+
+
+def _read(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with suite and selection read."""
+    from specaudit.audit.suites import load_suite
+
+    readers = {"suite": load_suite, "select": _selection, "ignore": _ids}
+    return {name: readers[name](value) if name in readers else value for name, value in options.items()}
 
 
 def _one_subject(context: click.Context, options: dict[str, Any]) -> dict[str, Any]:
@@ -148,6 +204,10 @@ def _selection(text: str | None) -> tuple[str, ...]:
 
 def _ids(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip().upper() for part in (text or "").split(",") if part.strip())
+
+
+def _keys() -> dict[str, Any]:
+    return {"api_key": _key(*_KEYS), "reference_api_key": _key(_REFERENCE_KEY)}
 
 
 def _key(*names: str) -> str | None:

@@ -59,7 +59,8 @@ def _options(command: click.Command, table: Mapping[str, Any], where: str) -> di
         if wanted := _wanted(option, value):
             raise UsageError(f"{where}: {key!r} must be {wanted}, and is {value!r}.", hint=hint)
         try:
-            option.type.convert(value, option, None)
+            for each in value if option.multiple else [value]:
+                option.type.convert(each, option, None)
         except click.BadParameter as error:
             raise UsageError(f"{where}: {key!r} is wrong: {error.message}", hint=hint) from error
         assert option.name is not None
@@ -71,6 +72,9 @@ def _wanted(option: click.Option, value: Any) -> str:
     """What an option's value must be, where the given one is of another type; nothing where it is right."""
     if option.is_flag:
         return "" if isinstance(value, bool) else "true or false"
+    if option.multiple:
+        texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        return "" if texts else "a list of texts in quotes"
     if isinstance(option.type, click.types.IntParamType):
         return "" if isinstance(value, int) and not isinstance(value, bool) else "a whole number"
     if isinstance(option.type, click.types.FloatParamType):

@@ -33,9 +33,11 @@ def save(report: Report, folder: Path) -> None:
     """
     from specaudit.render.json import render_json
 
-    path = folder / "report.json"
+    path, text = folder / "report.json", render_json(report)
     try:
-        path.write_text(render_json(report), encoding="utf-8")
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            return  # judged again; the folder may be read-only by now
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SpecauditError(
             f"{path} could not be written ({error.strerror}); the evidence is kept.",

@@ -97,11 +97,24 @@ class SnapshotEntry(Entry, frozen=True, kw_only=True, tag="snapshot"):
 
 
 class StopEntry(Entry, frozen=True, kw_only=True, tag="stop"):
-    """Collecting ended before the plan was done."""
+    """Collecting ended before the plan was done; only a ResumeEntry may follow."""
 
     why: str
     hint: str = ""
     interrupted: bool = False
+
+
+class ResumeEntry(Entry, frozen=True, kw_only=True, tag="resume"):
+    """Collecting goes on where it was broken off: a stop before this record has no effect any more.
+
+    Engines in process begin anew here, and engines behind an address may have been asked in between: the window of
+    counters that holds this record is void by the rules for any window.
+    """
+
+    tool: str
+    """Version of specaudit that goes on."""
+    resumed: str
+    """UTC time, ISO 8601."""
 
 
 class SealEntry(Entry, frozen=True, kw_only=True, tag="seal"):
@@ -111,6 +124,8 @@ class SealEntry(Entry, frozen=True, kw_only=True, tag="seal"):
     """Number of lines before this one."""
 
 
-AnyEntry = PlanEntry | ProbeEntry | LawEntry | StageEntry | AttemptEntry | SnapshotEntry | StopEntry | SealEntry
+AnyEntry = (
+    PlanEntry | ProbeEntry | LawEntry | StageEntry | AttemptEntry | SnapshotEntry | StopEntry | ResumeEntry | SealEntry
+)
 
 entry_decoder = msgspec.json.Decoder(AnyEntry)

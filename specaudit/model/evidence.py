@@ -19,6 +19,7 @@ from specaudit.model.entries import (
     LawEntry,
     PlanEntry,
     ProbeEntry,
+    ResumeEntry,
     SealEntry,
     SnapshotEntry,
     StageEntry,
@@ -64,6 +65,7 @@ class Evidence:
         self.laws: dict[Role, RevealedLaw] = {}
         self.stages: dict[str, Stage] = {}
         self.stop: StopEntry | None = None
+        """Why collecting ended early; None where it did not, or went on after all."""
         self.sealed = False
         self._snapshots: dict[str, dict[int, SnapshotEntry]] = {}
         self._attempts: dict[str, dict[int, list[AttemptEntry]]] = {}
@@ -84,6 +86,8 @@ class Evidence:
                 self._snapshots.setdefault(entry.stage, {})[entry.block] = entry
             case StopEntry():
                 self.stop = entry
+            case ResumeEntry():
+                self.stop = None
             case SealEntry():
                 self.sealed = True
             case PlanEntry():
@@ -110,9 +114,18 @@ class Evidence:
             for attempt in sorted(attempts, key=lambda entry: entry.number)
         ]
 
+    def attempts_at(self, stage: str, slot: int) -> list[AttemptEntry]:
+        """Return the attempts at one slot in the order in which they were recorded."""
+        return self._attempts.get(stage, {}).get(slot, [])
+
+    def is_settled(self, stage: str, slot: int) -> bool:
+        """Say whether a slot was answered or lost; a refusal before anything was generated leaves it open."""
+        attempts = self.attempts_at(stage, slot)
+        return any(attempt.response is not None or (attempt.failure and attempt.failure.lost) for attempt in attempts)
+
     def response(self, stage: str, slot: int) -> Response | None:
         """Return the answer at a slot, or None where it was lost or never asked for."""
-        attempts = self._attempts.get(stage, {}).get(slot, [])
+        attempts = self.attempts_at(stage, slot)
         return next((attempt.response for attempt in attempts if attempt.response is not None), None)
 
     def answered(self, stage: str, role: Role) -> list[tuple[int, PlannedRequest, Response | None]]:

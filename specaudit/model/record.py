@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from specaudit.model.errors import UsageError
+
 FORM_VERSION = 1
 """Version of the JSON forms. It rises when a form changes so that an older reader would misread it."""
 
@@ -39,3 +41,36 @@ def from_json(data: bytes | str, kind: type[R]) -> R:
 def digest(value: Any) -> str:
     """Return the SHA-256 (hex) of the canonical JSON bytes of a record."""
     return hashlib.sha256(to_json(value)).hexdigest()
+
+
+class _Versioned(msgspec.Struct):
+    version: int | None = None
+
+
+class _AnyForm(_Versioned):
+    """What the forms of all versions have in common; the first line of evidence holds its version in the plan."""
+
+    plan: _Versioned = msgspec.field(default_factory=_Versioned)
+
+
+def version_of(data: bytes) -> int | None:
+    """Return the version of a report or of a plan's line, whatever else is in it; None where there is none."""
+    try:
+        form = msgspec.json.decode(data, type=_AnyForm)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return form.plan.version if form.version is None else form.version
+
+
+def refuse_newer(version: int | None, where: str) -> None:
+    """Refuse a form of a newer version, before its unknown fields are met.
+
+    Raises:
+        UsageError: it is newer than this reader; the message names both versions.
+    """
+    if version is not None and version > FORM_VERSION:
+        raise UsageError(
+            f"{where} was written by a newer specaudit: its form is version {version}, "
+            f"and this specaudit reads version {FORM_VERSION}.",
+            hint="pip install --upgrade specdec-audit",
+        )

@@ -1,8 +1,11 @@
 """The report: all findings, one overall verdict, one exit code."""
 
+import msgspec
+
+from specaudit.model.errors import UsageError
 from specaudit.model.finding import Finding, Verdict
 from specaudit.model.plan import Arm
-from specaudit.model.record import FORM_VERSION, Record
+from specaudit.model.record import FORM_VERSION, Record, from_json, refuse_newer, version_of
 
 EXIT_CONFORMS = 0
 EXIT_VIOLATES = 1
@@ -39,6 +42,19 @@ class Report(Record, frozen=True, kw_only=True):
     """Attempts by arm."""
     lost: int
     """Requests that never gave an answer."""
+
+
+def parse_report(data: bytes, where: str) -> Report:
+    """Read a report from its JSON form; `where` is what the user knows it as.
+
+    Raises:
+        UsageError: it is no report, or one of a newer version.
+    """
+    refuse_newer(version_of(data), where)
+    try:
+        return from_json(data, Report)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{where} is no report: {error}.", hint="specaudit analyze DIR --json") from error
 
 
 def exit_code_of(

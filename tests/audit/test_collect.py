@@ -1,6 +1,6 @@
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from specaudit.audit.collect import ATTEMPTS, FAILURES_IN_A_ROW, Collector
 from specaudit.audit.events import Event, RequestEnded, silent
 from specaudit.audit.record import Recorder, read_evidence
 from specaudit.engines.interface import Scraper
-from specaudit.model.entries import AttemptEntry, Failure, PlanEntry, SnapshotEntry, StageEntry
+from specaudit.model.entries import AnyEntry, AttemptEntry, Failure, PlanEntry, SnapshotEntry, StageEntry
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Role, Stage
@@ -235,3 +235,75 @@ def test_the_order_of_arrival_changes_nothing(tmp_path: Path, seed: int) -> None
     assert (ours.tokens == theirs.tokens).all()
     assert (ours.slot == theirs.slot).all()
     assert ours.vocabulary == theirs.vocabulary
+
+
+def resumed(
+    folder: Path, stage: Stage, engine: FakeEngine, entries: Sequence[AnyEntry], *, scraper: Scraper | None = None
+) -> Evidence:
+    """Collect what earlier entries leave of a stage, and read the whole evidence."""
+    with Recorder(folder) as recorder:
+        for entry in (PlanEntry(plan=made_plan(), digest=digest(made_plan())), StageEntry(stage=stage, digest="")):
+            recorder.append(entry)
+        for entry in entries:
+            recorder.append(entry)
+        collector = Collector(recorder, {"subject": engine}, scraper, concurrency=1, listener=silent)
+        asyncio.run(collector.collect(stage))
+        return recorder.evidence()
+
+
+def tried(slot: int, outcome: Outcome, number: int = 1) -> AttemptEntry:
+    response, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
+    return AttemptEntry(
+        stage="T1", slot=slot, number=number, started="", seconds=0.0, response=response, failure=failure
+    )
+
+
+def test_resumed_it_asks_what_was_refused_or_never_recorded_and_nothing_else(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    earlier = [
+        tried(0, answer(0)),
+        tried(1, TIMEOUT),
+        tried(2, status(429)),
+        tried(3, status(429)),
+        tried(3, status(401), 2),
+        tried(4, status(503)),
+        tried(4, answer(4), 2),
+    ]
+    evidence = resumed(tmp_path, made_stage([3, 4]), engine, earlier)
+    assert engine.asked == [2, 3, 5, 6]
+    assert [entry.number for entry in evidence.attempts_at("T1", 2)] == [1, 2]
+    assert [entry.number for entry in evidence.attempts_at("T1", 3)] == [1, 2, 3]
+    assert [slot for slot in range(7) if evidence.response("T1", slot) is None] == [1]
+
+
+def test_resumed_it_takes_the_readings_that_are_missing(tmp_path: Path) -> None:
+    page = FakePage("a_tokens_total 1\n")
+    stage = made_stage([1, 1, 1], scrape=True)
+    whole = collected(tmp_path / "whole", stage, FakeEngine(), scraper=FakePage("a_tokens_total 1\n"))
+    earlier = whole.entries[2:6]  # reading 0, slot 0, reading 1, slot 1
+    evidence = resumed(tmp_path / "resumed", stage, FakeEngine(), earlier, scraper=page)
+    assert [entry.block for entry in snapshots(evidence)] == [0, 1, 2, 3]
+    assert [entry.slot for entry in attempts(evidence)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("settled", "blocks"), [(1, [0, 1, 1, 2]), (2, [0, 1, 2])])
+def test_resumed_it_takes_a_failed_reading_again_where_nothing_was_generated_since(
+    tmp_path: Path, settled: int, blocks: list[int]
+) -> None:
+    stage = made_stage([1, 1], scrape=True)
+    pages = FakePage("a_tokens_total 1\n", "a_tokens_total 1\n", status(404))
+    whole = collected(tmp_path / "whole", stage, FakeEngine(), scraper=pages)
+    earlier = [*whole.entries[2:5], tried(1, answer(1) if settled == 2 else CONNECT)]
+    page = FakePage("a_tokens_total 2\n")
+    evidence = resumed(tmp_path / "resumed", stage, FakeEngine(), earlier, scraper=page)
+    assert [entry.block for entry in snapshots(evidence)] == blocks
+    assert (evidence.snapshots("T1")[1].failure is None) == (settled == 1)
+
+
+def test_a_stage_that_had_ended_is_left_as_it_is(tmp_path: Path) -> None:
+    stage = made_stage([2, 2], scrape=True)
+    whole = collected(tmp_path / "whole", stage, FakeEngine(), scraper=FakePage("a_tokens_total 1\n"))
+    engine, page = FakeEngine(), FakePage("a_tokens_total 1\n")
+    evidence = resumed(tmp_path / "resumed", stage, engine, whole.entries[2:], scraper=page)
+    assert (engine.asked, page.read) == ([], 0)
+    assert len(evidence.entries) == len(whole.entries)

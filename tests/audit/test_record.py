@@ -1,6 +1,8 @@
 import contextlib
+import errno
 import hashlib
 import json
+import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from specaudit.model.entries import (
     AnyEntry,
     AttemptEntry,
     PlanEntry,
+    ResumeEntry,
     SealEntry,
     SnapshotEntry,
     StageEntry,
@@ -44,6 +47,10 @@ def plan_entry() -> PlanEntry:
 
 def stage_entry() -> StageEntry:
     return StageEntry(stage=STAGE, digest=digest(STAGE))
+
+
+def resume_entry() -> ResumeEntry:
+    return ResumeEntry(tool="0", resumed="2026")
 
 
 def whole() -> list[AnyEntry]:
@@ -201,7 +208,11 @@ def test_a_file_without_a_plan_is_no_evidence(tmp_path: Path, data: bytes) -> No
         ([stage_entry()], "Line 1 .* is not a plan"),
         ([plan_entry(), plan_entry()], "Line 2 .* is a second plan"),
         ([PlanEntry(plan=made_plan(seed=1), digest=digest(made_plan()))], "Line 1 .* has not the digest of its plan"),
-        ([PlanEntry(plan=made_plan(version=2), digest="")], "Line 1 .* is of version 2, .* reads version 1"),
+        (
+            [PlanEntry(plan=made_plan(version=2), digest="")],
+            "newer specaudit: .* version 2, .* version 1",
+        ),
+        ([PlanEntry(plan=made_plan(version=0), digest="")], "Line 1 .* is of version 0, .* reads version 1"),
         ([plan_entry(), StageEntry(stage=made_stage([2]), digest=digest(STAGE))], "Line 2 .* digest of its stage"),
         ([plan_entry(), stage_entry(), stage_entry()], "Line 3 .* second plan"),
         ([plan_entry(), attempt(0)], "Line 2 .* answers a request that was not planned"),
@@ -214,6 +225,8 @@ def test_a_file_without_a_plan_is_no_evidence(tmp_path: Path, data: bytes) -> No
         ([plan_entry(), SealEntry(records=2)], "Line 2 .* seals 2 records, and 1 stand before it"),
         ([plan_entry(), SealEntry(records=1), StopEntry(why="late")], "Line 3 .* stands behind"),
         ([plan_entry(), StopEntry(why="died"), SealEntry(records=2)], "Line 3 .* stands behind"),
+        ([plan_entry(), SealEntry(records=1), resume_entry()], "Line 3 .* stands behind"),
+        ([resume_entry()], "Line 1 .* is not a plan"),
     ],
 )
 def test_a_chain_alone_does_not_make_evidence(tmp_path: Path, entries: list[AnyEntry], message: str) -> None:
@@ -279,6 +292,93 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     evidence = read_evidence(tmp_path)
     assert evidence.stop is not None
     assert len(evidence.entries) == 4
+
+
+def test_evidence_of_a_newer_form_is_refused_by_its_version_and_not_by_its_fields(tmp_path: Path) -> None:
+    line = json.loads(to_json(plan_entry()))
+    line["plan"] |= {"version": 7, "colour": "red"}
+    (tmp_path / FILE_NAME).write_bytes(json.dumps(line | {"weight": 3}).encode() + b"\n")
+    with pytest.raises(
+        UsageError, match=r"written by a newer specaudit: .* version 7, .* reads version 1\.$"
+    ) as caught:
+        read_evidence(tmp_path)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("half", [b"", b'{"kind":"att', b"\xff"])
+def test_reopened_it_goes_on_behind_the_last_whole_line(tmp_path: Path, half: bytes) -> None:
+    path = record(tmp_path, whole()[:4])
+    good = path.read_bytes()
+    path.write_bytes(good + half)
+    with Recorder.reopened(tmp_path) as recorder:
+        assert path.read_bytes() == good
+        recorder.append(resume_entry())
+        recorder.append(attempt(1))
+        written = recorder.evidence()
+    read = read_evidence(tmp_path)
+    assert path.read_bytes().startswith(good)
+    assert (read.entries, read.digest) == (written.entries, written.digest)
+
+
+def test_a_stop_may_be_gone_on_from_any_number_of_times(tmp_path: Path) -> None:
+    record(tmp_path, [plan_entry(), StopEntry(why="one")])
+    for _ in range(2):
+        with Recorder.reopened(tmp_path) as recorder:
+            recorder.append(resume_entry())
+            recorder.append(StopEntry(why="another"))
+    evidence = read_evidence(tmp_path)
+    assert evidence.stop is not None
+    assert len(evidence.entries) == 6
+
+
+def test_reopening_checks_the_chain_and_leaves_neither_change_nor_lock(tmp_path: Path) -> None:
+    path = record(tmp_path, whole()[:5])
+    spoilt = path.read_bytes().replace(b'"seconds":0.5', b'"seconds":0.6') + b"half"
+    path.write_bytes(spoilt)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="broken at line 5"):
+            Recorder.reopened(tmp_path)
+    assert path.read_bytes() == spoilt
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    record(tmp_path / "old", whole()[:4])
+    with Recorder.reopened(tmp_path / "old"):
+        for _ in range(2):
+            with pytest.raises(UsageError, match=r"Another process is collecting into .*old\.$") as caught:
+                Recorder.reopened(tmp_path / "old")
+        assert caught.value.exit_code == 2
+    Recorder.reopened(tmp_path / "old").close()
+    with Recorder(tmp_path / "new") as recorder:
+        recorder.append(plan_entry())
+        with pytest.raises(UsageError, match="Another process is collecting into"):
+            Recorder.reopened(tmp_path / "new")
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
+def test_a_read_only_folder_is_told_and_the_evidence_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    path = record(tmp_path, whole()[:4])
+    good = path.read_bytes()
+
+    def refuse(self: Path, *arguments: object, **options: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", refuse)
+        with pytest.raises(UsageError, match=rf"cannot be written \({os.strerror(code)}\); the evidence is kept"):
+            Recorder.reopened(tmp_path)
+    assert path.read_bytes() == good
+
+
+def test_a_file_system_without_locks_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    record(tmp_path, whole()[:4])
+    Recorder.reopened(tmp_path).close()
 
 
 def test_no_evidence_is_told(tmp_path: Path) -> None:

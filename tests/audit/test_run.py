@@ -261,7 +261,7 @@ def test_an_interrupted_process_says_so_and_keeps_its_evidence(tmp_path: Path, n
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert out == ""
-    assert err == f"specaudit: Interrupted; the evidence is kept.\nTry: specaudit analyze {tmp_path / 'out'}\n"
+    assert err == f"specaudit: Interrupted; the evidence is kept.\nTry: specaudit run --resume {tmp_path / 'out'}\n"
     evidence = read_evidence(tmp_path / "out")
     assert evidence.stop is not None
     assert evidence.stop.interrupted

@@ -9,6 +9,8 @@ import pytest
 from specaudit.cli.main import main
 from tests.cli.steady import Ran
 
+COLOURS = ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE")
+
 Specaudit = Callable[..., Ran]
 
 
@@ -16,7 +18,7 @@ Specaudit = Callable[..., Ran]
 def a_bare_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty working directory, 80 columns, and no settings from the environment."""
     for name in os.environ:
-        if name.startswith(("SPECAUDIT_", "OPENAI_")) or name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        if name.startswith(("SPECAUDIT_", "OPENAI_", "GITHUB_")) or name in COLOURS:
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from specaudit.audit.events import Judging, Probed, RequestEnded, StageStarted
+from specaudit.audit.events import Judging, Probed, RequestEnded, Resumed, StageStarted
 from specaudit.cli import progress
 from specaudit.cli.progress import listener
 from specaudit.model.capabilities import Capabilities
@@ -79,3 +79,31 @@ def test_the_bar_is_for_terminals_that_can_move(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("sys.stderr", Terminal())
     with listener(quiet=False) as listen:
         assert isinstance(listen, progress._Bar) is bar
+
+
+RESUMED = (
+    Resumed(answered=1200, sealed=False),
+    StageStarted(made_stage([2, 1], name="LAW1.sample"), settled=2),
+    RequestEnded(answered=True, tokens=2),
+)
+
+
+def test_a_resumed_audit_says_what_was_done_before(capsys: pytest.CaptureFixture[str]) -> None:
+    with listener(quiet=False) as listen:
+        for event in (*RESUMED, Resumed(answered=1203, sealed=True)):
+            listen(event)
+    assert capsys.readouterr().err.splitlines() == [
+        "going on behind 1,200 answered requests",
+        "LAW1.sample: 3 requests, up to 6 tokens, 2 of them done before",
+        "this audit is complete already: nothing is asked, its evidence is judged again",
+    ]
+
+
+def test_the_bar_of_a_resumed_stage_begins_where_it_was() -> None:
+    out = io.StringIO()
+    with progress._bar(Console(file=out, force_terminal=True, width=80)) as bar:
+        listen = progress._Bar(bar)
+        for event in RESUMED:
+            listen(event)
+        assert (bar.tasks[0].completed, bar.tasks[0].total) == (3, 3)
+    assert "going on behind 1,200 answered requests" in out.getvalue()

@@ -53,6 +53,7 @@ def test_loose_keys_are_for_run_and_tables_for_the_command_of_their_name() -> No
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_can_be_set_in_a_file(name: str) -> None:
     kinds = {"boolean": "true", "integer": "7", "integer range": "7", "float": "0.2", "float range": "0.2"}
+    kinds |= {"choice": "'json'", "report_file": "['junit=a.xml', 'json=b.json']"}
     options = [option for option in load(name).params if isinstance(option, click.Option)]
     lines = [f"{max(o.opts, key=len).lstrip('-')} = {kinds.get(o.type.name, repr('x'))}" for o in options]
     Path("specaudit.toml").write_text("\n".join([f"[{name}]", *lines]))
@@ -89,6 +90,11 @@ def test_a_pyproject_of_others_says_nothing_to_us() -> None:
         ("alpha = true\n", "specaudit.toml, run: 'alpha' must be a number, and is True."),
         ("draft-tokens = 2.5\n", "specaudit.toml, run: 'draft-tokens' must be a whole number, and is 2.5."),
         ('json = "yes"\n', "specaudit.toml, run: 'json' must be true or false, and is 'yes'."),
+        ("report = 'j=x'\n", "specaudit.toml, run: 'report' must be a list of texts in quotes, and is 'j=x'."),
+        (
+            "report = ['junit']\n",
+            "specaudit.toml, run: 'report' is wrong: 'junit' is not FORMAT=FILE, such as junit=specaudit.xml.",
+        ),
         ("concurrency = 0\n", "specaudit.toml, run: 'concurrency' is wrong: 0 is not in the range 1<=x<=1024."),
         ("suite =\n", "specaudit.toml cannot be read as TOML: Invalid value (at line 1, column 8)."),
     ],

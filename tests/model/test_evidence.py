@@ -1,8 +1,10 @@
 """Evidence is read in plan order, and what is not whole is lost, not repaired."""
 
+import msgspec
 import numpy as np
 import pytest
 
+from specaudit.model.entries import Failure, ResumeEntry, SealEntry, StopEntry
 from specaudit.model.evidence import END
 from specaudit.model.plan import Stage
 from tests.model.builders import answer, attempt, evidence, planned
@@ -75,3 +77,23 @@ def test_tokens_may_be_texts():
 def test_a_stage_without_any_answer_gives_empty_draws():
     draws = evidence(TWO, []).draws("LAW1.sample")
     assert draws["subject"].tokens.shape == (0, 3)
+
+
+def test_a_resumption_ends_the_effect_of_a_stop():
+    stop, resumption = StopEntry(why="it died"), ResumeEntry(tool="0", resumed="2026")
+    assert evidence(TWO, [], stop).stop == stop
+    assert evidence(TWO, [], stop, resumption).stop is None
+    again = evidence(TWO, [], stop, resumption, msgspec.structs.replace(stop, why="again"))
+    assert again.stop is not None
+    assert again.stop.why == "again"
+    assert evidence(TWO, [], stop, resumption, SealEntry(records=0)).sealed
+
+
+def test_an_answer_or_a_loss_settles_a_slot_and_a_refusal_does_not():
+    refusal = Failure(reason="status", message="busy", status=429, lost=False)
+    refused = msgspec.structs.replace(attempt("LAW1.sample", 0), failure=refusal)
+    entries = [refused, attempt("LAW1.sample", 1), attempt("LAW1.sample", 2, answer([1, 1, 1]))]
+    found = evidence(TWO, entries)
+    assert [found.is_settled("LAW1.sample", slot) for slot in range(3)] == [False, True, True]
+    assert not found.is_settled("never planned", 0)
+    assert found.attempts_at("LAW1.sample", 0) == [refused]
