@@ -37,6 +37,9 @@ class SamplingParameters:
             raise ValueError(f"top_p must be in (0, 1], got {self.top_p}")
 
 
+EDGE = 1e-9
+"""A nucleus is full when it is short of its mass by less: sums differ in their last bits with the order of adding."""
+
 UNFILTERED = SamplingParameters()
 """Temperature 1 without filters: the model's own law."""
 
@@ -108,7 +111,7 @@ def keep_top_p(probabilities: FloatArray, mass: float) -> FloatArray:
     order = np.argsort(-probabilities, axis=-1, kind="stable")
     ranked = np.take_along_axis(probabilities, order, axis=-1)
     reached = ranked.cumsum(axis=-1)
-    ranked[..., 1:][reached[..., :-1] >= mass] = 0
+    ranked[..., 1:][reached[..., :-1] >= mass - EDGE] = 0
     kept = np.empty_like(ranked)
     np.put_along_axis(kept, order, ranked, axis=-1)
     return np.asarray(kept / kept.sum(axis=-1, keepdims=True))

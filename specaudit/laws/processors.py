@@ -11,6 +11,9 @@ from specaudit.model.request import Sampling
 
 Array = NDArray[np.float64]
 
+EDGE = 1e-9
+"""A nucleus is full when it is short of its mass by less: sums differ in their last bits with the order of adding."""
+
 
 def processed(logprobs: Array, sampling: Sampling) -> Array:
     """Return the law that tokens are drawn from.
@@ -34,7 +37,7 @@ def processed(logprobs: Array, sampling: Sampling) -> Array:
     ranked /= ranked.sum()
     if sampling.top_p < 1.0:
         mass_before = np.cumsum(ranked) - ranked
-        ranked[mass_before >= sampling.top_p] = 0.0
+        ranked[mass_before >= sampling.top_p - EDGE] = 0.0
         ranked /= ranked.sum()
     law = np.empty_like(ranked)
     law[order] = ranked

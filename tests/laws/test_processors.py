@@ -25,6 +25,22 @@ def test_both_implementations_agree(logits, temperature, top_k, top_p):
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
+@given(
+    weights=st.lists(st.integers(1, 60), min_size=2, max_size=8).map(np.array),
+    kept=st.integers(1, 8),
+    rounding=st.sampled_from([0.0, 1e-16, -1e-16, 1e-12, -1e-12]),
+)
+@settings(max_examples=400)
+def test_both_agree_where_the_nucleus_ends_exactly_at_a_token(weights, kept, rounding):
+    """top_p = .93 on a law with .59 + .34: which side of the edge a sum falls on must not depend on its order."""
+    law = weights / weights.sum()
+    edge = float(np.sort(law)[::-1][: min(kept, len(law))].sum()) + rounding
+    if 0 < edge <= 1:
+        ours = processed(np.log(law), Sampling(top_p=edge))
+        theirs = process(np.log(law), SamplingParameters(top_p=edge))
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
 @given(logits=LAWS, shift=st.floats(-50, 50))
 def test_a_constant_does_not_matter(logits, shift):
     sampling = Sampling(temperature=0.7, top_k=3)
