@@ -3,6 +3,8 @@
 import hashlib
 import logging
 
+import msgspec
+
 from specaudit.checks import registry
 from specaudit.checks.interface import Budget
 from specaudit.model.entries import AttemptEntry
@@ -64,7 +66,9 @@ def analyse(evidence: Evidence, *, allow_inconclusive: bool = False) -> Report:
 
 def _judge(evidence: Evidence, check_id: str) -> Finding:
     plan = evidence.plan
-    seed = hashlib.sha256(f"{digest(plan)} {check_id}".encode()).digest()
+    # Not from the time of the plan: the same audit of the same engine is judged with the same draws.
+    timeless = msgspec.structs.replace(plan, created="")
+    seed = hashlib.sha256(f"{digest(timeless)} {check_id}".encode()).digest()
     budget = Budget(alpha=plan.alpha / len(plan.checks), delta=plan.alpha, seed=int.from_bytes(seed[:8], "big"))
     settings = registry.settings_of(plan.suite, check_id)
     return rounded(registry.get(check_id).judge(settings, evidence, budget))

@@ -46,7 +46,7 @@ class WindowValidity(Check[ValiditySettings]):
 
     def next_stage(self, plan: Plan, settings: ValiditySettings, evidence: Evidence) -> Stage | None:
         """Make traffic in windows, unless another check of the family did."""
-        return ctr_traffic.next_stage(plan, settings, evidence)
+        return ctr_traffic.next_stage(plan, self.id, settings, evidence)
 
     def judge(self, settings: ValiditySettings, evidence: Evidence, budget: Budget) -> Finding:
         """Count windows by what they are worth."""

@@ -33,7 +33,8 @@ class Acceptance(Check[AcceptanceSettings]):
     Statistic: verifier length 1 + accepted/drafts over the valid windows, with the ratio estimator's interval
     (clustered by window, Student quantiles, at least 20 windows); beside it the draft acceptance rate
     accepted/drafted and the share of steps that accept at least i drafts. Violates when the interval excludes the
-    stated range. Conforms when the interval is narrow enough and, where a range is stated, meets it.
+    stated range. Conforms when the interval is narrow enough and, where a range is stated, lies within it up to the
+    tolerance.
 
     Assumptions: windows are independent of each other; prompts and sampling are like those of interest.
 
@@ -48,7 +49,7 @@ class Acceptance(Check[AcceptanceSettings]):
 
     def next_stage(self, plan: Plan, settings: AcceptanceSettings, evidence: Evidence) -> Stage | None:
         """Make traffic in windows, unless another check of the family did."""
-        return ctr_traffic.next_stage(plan, settings, evidence)
+        return ctr_traffic.next_stage(plan, self.id, settings, evidence)
 
     def judge(self, settings: AcceptanceSettings, evidence: Evidence, budget: Budget) -> Finding:
         """Estimate acceptance, and compare it with what was stated."""
@@ -76,7 +77,7 @@ class Acceptance(Check[AcceptanceSettings]):
                 value=length.value,
                 low=interval.low if interval else None,
                 high=interval.high if interval else None,
-                confidence=1 - budget.alpha,
+                confidence=1 - budget.alpha / 2,
                 tolerance=None,
                 unit="tokens per step",
             ),
@@ -99,8 +100,11 @@ def _verdict(settings: AcceptanceSettings, measured: Measured) -> tuple[Verdict,
     figure = f"{interval.value:.3f} tokens per step ({interval.low:.3f} to {interval.high:.3f})"
     if settings.stated is not None:
         low, high = settings.stated
+        said = f"The acceptance length is {figure}, and {low:g} to {high:g} was stated"
         if interval.high < low or interval.low > high:
-            return Verdict.VIOLATES, f"The acceptance length is {figure}, and {low:g} to {high:g} was stated."
+            return Verdict.VIOLATES, f"{said}."
+        if interval.low < low - settings.tolerance or interval.high > high + settings.tolerance:
+            return Verdict.INCONCLUSIVE, f"{said}, which more windows would settle."
     if (interval.high - interval.low) / 2 > settings.tolerance:
         return Verdict.INCONCLUSIVE, f"The acceptance length is known too coarsely: {figure}."
     return Verdict.CONFORMS, f"The acceptance length is {figure}, from {measured.windows} valid windows."

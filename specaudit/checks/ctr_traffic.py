@@ -19,20 +19,25 @@ STAGE = "CTR.windows"
 class TrafficSettings(CheckSettings, frozen=True, kw_only=True):
     """How much traffic; the checks of the family share the stage that is planned first."""
 
-    windows: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 24
-    requests: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 4
+    windows: Annotated[int, msgspec.Meta(ge=1, le=400)] = 24
+    requests: Annotated[int, msgspec.Meta(ge=1, le=10)] = 4
     """Requests per window."""
-    choices: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 16
+    choices: Annotated[int, msgspec.Meta(ge=1, le=64)] = 16
     max_tokens: Annotated[int, msgspec.Meta(ge=2)] = 32
     sampling: Sampling = msgspec.field(default_factory=Sampling)
 
 
-def next_stage(plan: Plan, settings: TrafficSettings, evidence: Evidence) -> Stage | None:
-    """Return the windows' requests, unless they were made already or there are no counters to read."""
+def next_stage(plan: Plan, check_id: str, settings: TrafficSettings, evidence: Evidence) -> Stage | None:
+    """Return the windows' requests, unless they were made already or there are no counters to read.
+
+    The checks of the family share the stage, so there are as many windows as any of them wants.
+    """
     subject = evidence.capabilities.get("subject")
     if STAGE in evidence.stages or subject is None or not subject.counters:
         return None
-    count = settings.windows * settings.requests
+    tables = [table for name, table in plan.suite.checks.items() if name.startswith("CTR")]
+    windows = max([settings.windows, *(table["windows"] for table in tables if "windows" in table)])
+    count = windows * settings.requests
     choices = min(settings.choices, subject.max_choices)
     prompts = choose_prompts(min(count, 64), [subject], plan.seed + 2)
     requests = [
@@ -42,7 +47,7 @@ def next_stage(plan: Plan, settings: TrafficSettings, evidence: Evidence) -> Sta
             request=Request(
                 prompt=prompts[index % len(prompts)],
                 sampling=settings.sampling,
-                seed=first_seed(plan, "CTR", "subject") + index * choices,
+                seed=first_seed(plan, check_id, "subject") + index * choices,
                 n=choices,
                 max_tokens=settings.max_tokens,
             ),

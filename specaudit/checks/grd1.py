@@ -70,7 +70,7 @@ class PrefixEquality(Check[GreedySettings]):
 
     Source: Leviathan et al. 2023, section 2.2 (argmax sampling as a special case of speculative sampling).
 
-    Kills: draft0-unverified. Spares: plain decoding, correct speculation.
+    Kills: draft0-unverified where the law is exactly known. Spares: plain decoding, correct speculation.
     """
 
     id = "GRD1"
@@ -130,7 +130,7 @@ class PrefixEquality(Check[GreedySettings]):
         lost = settings.prompts - compared
         upper = proportion_upper(len(real), compared, budget.delta) + lost / settings.prompts
         worst = max(real, key=lambda d: -1.0 if d.gap is None else d.gap, default=None)
-        verdict, summary = _verdict(settings, evidence, compared, real, hard, upper)
+        verdict, summary = _verdict(settings, compared, real, hard, upper, ties=len(divergences) - len(real))
         taken = coverage(evidence, _STAGE)
         if verdict is Verdict.CONFORMS and (missing := nothing_drafted(evidence, _STAGE, taken)):
             verdict = Verdict.INCONCLUSIVE
@@ -164,17 +164,18 @@ class PrefixEquality(Check[GreedySettings]):
                 f"a preference of more than {hard_gap:g} nats is no numeric noise",
                 "prompts and load are like those of interest",
             ),
-            next_step=_next_step(verdict, evidence),
+            next_step=_next_step(verdict, evidence, real),
         )
 
 
 def _verdict(
     settings: GreedySettings,
-    evidence: Evidence,
     compared: int,
     real: list[_Divergence],
     hard: list[_Divergence],
     upper: float,
+    *,
+    ties: int,
 ) -> tuple[Verdict, str]:
     if hard:
         return Verdict.VIOLATES, (
@@ -187,16 +188,19 @@ def _verdict(
             "gaps that are not known: numeric noise is not ruled out."
         )
     if upper <= settings.tolerance:
-        return Verdict.CONFORMS, f"All {compared} greedy completions equal the plain target's, token for token."
+        equal = "token for token" if not ties else f"but for exact ties in {ties} of them"
+        return Verdict.CONFORMS, f"All {compared} greedy completions equal the plain target's, {equal}."
     return Verdict.INCONCLUSIVE, (
         f"All {compared} greedy completions compared are equal, but they are too few to bound the share of diverging "
         f"prompts below {settings.tolerance:g}."
     )
 
 
-def _next_step(verdict: Verdict, evidence: Evidence) -> str:
+def _next_step(verdict: Verdict, evidence: Evidence, real: list[_Divergence]) -> str:
     if verdict is Verdict.VIOLATES:
         return rerun(evidence.plan, PrefixEquality.id)
+    if real:
+        return "specaudit explain GRD1"
     if verdict is Verdict.INCONCLUSIVE and evidence.plan.metrics is None:
         return with_option(evidence.plan, "--metrics", "URL_OF_THE_METRICS_PAGE")
     return ""
@@ -250,7 +254,8 @@ def _gap(
         return None
     if emitted in top:
         return top[expected] - top[emitted]
-    return top[expected] - min(top.values())  # at least so much: it is less likely than all reported
+    least = top[expected] - min(top.values())  # it is less likely than all reported: at least so much
+    return least if least > 0 else None
 
 
 def _witness(worst: _Divergence) -> Witness:

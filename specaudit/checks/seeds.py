@@ -1,24 +1,29 @@
-"""Seeds that never meet: arms, stages and choices each have their own.
+"""Seeds that never meet: arms, checks, parts of a check and choices each have their own.
 
 Real engines draw choice i of a request with seed + i, and servers' equal default seeds would couple two arms:
-every seed is set, seeds of one stage are spaced by the number of choices, and arms live in different halves.
+every seed is set, seeds of one stage are spaced by the number of choices, and arms live in different halves of the
+31 bits that every engine takes.
 """
 
 import hashlib
 
-from specaudit.model.plan import Plan, Role
+from specaudit.model.plan import ROLES, Plan, Role
 
-SEEDS = 1 << 20
+SEEDS = 1 << 18
 """Seeds of one arm in one part of a check."""
 
-PARTS = 8
+PARTS = 4
 """Parts of one check that never share a seed."""
 
-_BLOCKS = 1 << 10
+_ARM = (1 << 31) // len(ROLES)
 
 
 def first_seed(plan: Plan, check_id: str, role: Role, part: int = 0) -> int:
-    """Return the first of 2^20 seeds for one arm in one part of a check; all seeds are below 2^31."""
-    hashed = hashlib.sha256(f"{plan.seed} {check_id}".encode()).digest()
-    block = int.from_bytes(hashed[:8], "big") % (_BLOCKS // PARTS) * PARTS + part
-    return SEEDS * (block + (_BLOCKS if role == "reference" else 0))
+    """Return the first of 2^18 seeds for one arm in one part of a check; all seeds are below 2^31.
+
+    Ranges of one plan lie side by side; where they begin depends on the plan's seed.
+    """
+    place = plan.checks.index(check_id) * PARTS + part
+    room = _ARM - len(plan.checks) * PARTS * SEEDS
+    hashed = int.from_bytes(hashlib.sha256(str(plan.seed).encode()).digest()[:8], "big")
+    return ROLES.index(role) * _ARM + hashed % room + place * SEEDS

@@ -22,7 +22,7 @@ def choose_prompts(count: int, arms: list[Capabilities], seed: int) -> tuple[Pro
     sizes = {arm.vocabulary_size for arm in arms}
     size = sizes.pop() if len(sizes) == 1 else None
     rng = np.random.default_rng(seed)
-    if size is not None and size <= TINY_VOCABULARY and all(arm.token_prompts for arm in arms):
+    if size is not None and 2 <= size <= TINY_VOCABULARY and all(arm.token_prompts for arm in arms):
         found: dict[Prompt, None] = {}
         while len(found) < count:
             length = int(rng.integers(_TOKENS[0], _TOKENS[1] + 1))

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -117,7 +118,7 @@ def test_a_restart_voids_its_window_and_nothing_else():
 
 def test_foreign_traffic_leaves_no_window_to_use():
     def visit(server, block):
-        server.ask(VALIDITY.next_stage(plan(), WINDOWS, _probed()).blocks[0][0].request)
+        server.ask(VALIDITY.next_stage(plan("CTR1"), WINDOWS, _probed()).blocks[0][0].request)
 
     evidence = collected(Server(), between=visit)
     finding = VALIDITY.judge(WINDOWS, evidence, BUDGET)
@@ -177,3 +178,21 @@ def test_without_counters_it_is_not_applicable_and_says_why(metrics, words):
         finding = check.judge(settings, Evidence(entries), BUDGET)
         assert finding.verdict is Verdict.NOT_APPLICABLE
         assert words in finding.summary
+
+
+def test_a_range_that_the_interval_only_touches_is_not_met(healthy):
+    measured = ACCEPTANCE.judge(LENGTH, healthy, BUDGET).effect
+    assert measured is not None
+    stated = (measured.high - 1e-6, 4.0)
+    narrow = AcceptanceSettings(tolerance=0.01 + (measured.high - measured.low) / 2, stated=stated)
+    assert ACCEPTANCE.judge(narrow, healthy, BUDGET).verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_family_makes_as_many_windows_as_any_of_its_checks_wants():
+    entries = _probed().entries
+    tables = {"CTR1": {"windows": 5}, "CTR3": {"windows": 30}}
+    suite = msgspec.structs.replace(plan().suite, checks=tables)
+    head = plan("CTR1", suite=suite, checks=("CTR1", "CTR3"))
+    stage = VALIDITY.next_stage(head, msgspec.structs.replace(WINDOWS, windows=5), Evidence(entries))
+    assert stage is not None
+    assert len(stage.blocks) == 30

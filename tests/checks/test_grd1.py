@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from specaudit.checks.grd1 import GreedySettings, PrefixEquality
 from specaudit.checks.interface import Budget
 from specaudit.model.completion import Completion, Response, TokenLogprobs
+from specaudit.model.entries import AttemptEntry
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Verdict
 from specaudit.model.plan import PlannedRequest, Stage
@@ -120,3 +122,22 @@ def test_without_a_reference_it_is_not_applicable():
     finding = CHECK.judge(SETTINGS, evidence(Stage(name="x", blocks=()), [], header=head), BUDGET)
     assert finding.verdict is Verdict.NOT_APPLICABLE
     assert "--reference" in finding.next_step
+
+
+def test_a_token_outside_the_reported_ones_is_no_tie():
+    """A reference that reports one logprob per position tells nothing of any other token."""
+    block = compared([(0, 2, 0)] * PROMPTS, runner_up=0.0)
+    alone = Evidence([_only_the_first(entry) for entry in block.entries])
+    finding = CHECK.judge(SETTINGS, alone, BUDGET)
+    assert finding.measured["exact ties"] == 0
+    assert finding.measured["diverging prompts"] == PROMPTS
+    assert finding.verdict is Verdict.INCONCLUSIVE
+
+
+def _only_the_first(entry):
+    if not isinstance(entry, AttemptEntry) or entry.response.completions[0].logprobs is None:
+        return entry
+    completion = entry.response.completions[0]
+    logprobs = tuple(msgspec.structs.replace(position, top=position.top[:1]) for position in completion.logprobs)
+    completion = msgspec.structs.replace(completion, logprobs=logprobs)
+    return msgspec.structs.replace(entry, response=Response(completions=(completion,)))

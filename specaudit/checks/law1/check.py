@@ -69,7 +69,7 @@ class EmittedLaw(Check[LawSettings]):
         draws = evidence.draws(SAMPLE)
         if any(not len(arm.tokens) for arm in draws.values()):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No completion came back whole and with its tokens.")
-        copies = _copies(draws["subject"], budget.alpha)
+        copies = any(_copies(arm, budget.alpha / len(draws)) for arm in draws.values())
         if copies:
             draws = {role: _first_choices(arm) for role, arm in draws.items()}
         views = _views(settings, evidence, budget, draws)
@@ -90,7 +90,7 @@ class EmittedLaw(Check[LawSettings]):
     ) -> Finding:
         p_value = min(1.0, len(views) * min(view.p_value for view in views))
         lost = any(arm.lost_fraction for arm in draws.values())
-        violates = p_value <= budget.alpha and (not lost or max(view.sure for view in views) > 0)
+        violates = p_value <= budget.alpha and (not lost or max(view.low for view in views) > 0)
         bounded = max(view.high for view in views) <= settings.tolerance
         planned = set(word_depths(settings, evidence.capabilities["subject"]))
         unseen = sorted(planned - {view.depth for view in views})
@@ -103,11 +103,12 @@ class EmittedLaw(Check[LawSettings]):
             verdict = Verdict.CONFORMS
         else:
             verdict = Verdict.INCONCLUSIVE
+        in_classes = any("classes" in view.level for view in views)
         return Finding(
             check=self.id,
             verdict=verdict,
             required=settings.required,
-            summary=_summary(settings, verdict, worst, bounded, missing, copies, unseen),
+            summary=_summary(settings, verdict, worst, bounded, missing, copies, unseen, in_classes),
             effect=worst.record(settings, 1 - budget.delta).effect,
             statistic=msgspec.structs.replace(
                 worst.record(settings, 1 - budget.delta).statistic,
@@ -126,7 +127,8 @@ class EmittedLaw(Check[LawSettings]):
             },
             measured={f"{role} completions lost": float(arm.planned - len(arm.tokens)) for role, arm in draws.items()},
             assumptions=_assumptions(views),
-            next_step=_next_step(verdict, evidence, bounded=bounded),
+            notes=_rare_paths(settings, taken),
+            next_step=_next_step(verdict, evidence, bounded=bounded, copies=copies),
         )
 
 
@@ -142,22 +144,40 @@ def _views(settings: LawSettings, evidence: Evidence, budget: Budget, draws: Map
         if any(view.p_value <= levels.alpha for view in views):
             levels = replace(levels, draws=DESCRIPTIVE_DRAWS)  # the check violates already
         known = known_words(settings, evidence, contexts, depth)
-        if known is not None and (known.level == "exact" or _is_its_law(settings, draws, depth, known, rng)):
+        if known is not None and known.level == "exact":
             views.append(view_with_law(settings, draws["subject"], depth, known, levels))
-        elif "reference" in draws and (classes := token_classes(settings, evidence, depth)) is not None:
-            views.append(view_between(settings, draws["subject"], draws["reference"], depth, classes, levels))
+            continue
+        classes = token_classes(settings, evidence, depth)
+        if classes is None or "reference" not in draws:
+            continue
+        view = view_between(settings, draws["subject"], draws["reference"], depth, classes, levels)
+        if known is not None and _is_its_law(settings, draws, depth, known, rng):
+            view = _bounded_by_law(settings, draws["subject"], depth, known, levels, view)
+        views.append(view)
     return views
+
+
+def _bounded_by_law(
+    settings: LawSettings, subject: Draws, depth: int, known: KnownWords, levels: Levels, view: JudgedView
+) -> JudgedView:
+    """A view whose distance is measured from a scored law, which takes fewer tokens to bound.
+
+    Whether it deviates is still decided on the reference's own words: a law that logprobs tell wrongly, by less than
+    the reference's words can show, must not accuse a subject that follows it.
+    """
+    descriptive = replace(levels, draws=DESCRIPTIVE_DRAWS)
+    scored = view_with_law(settings, subject, depth, known, descriptive)
+    return replace(scored, p_value=view.p_value, low=view.low, witness=view.witness)
 
 
 def _is_its_law(
     settings: LawSettings, draws: Mapping[Role, Draws], depth: int, known: KnownWords, rng: np.random.Generator
 ) -> bool:
-    """True if the reference itself draws from the law that its logprobs tell.
+    """True if nothing speaks against the reference's drawing from the law that its logprobs tell.
 
     Some engines' logprobs are not the law they draw from: llama.cpp (b11549) forbids the end of a sequence when asked
-    to ignore it, and still reports its logprob; where completions end early, logprobs do not speak of the end. Such a
-    law would accuse a correct subject, so where the reference's own words raise a doubt (p at most .05), they are
-    what the subject is compared with.
+    to ignore it, and still reports its logprob; where completions end early, logprobs do not speak of the end. Where
+    the reference's own words raise a doubt (p at most .05), the subject is held against these alone.
     """
     if any((arm.tokens == END).any() for arm in draws.values()):
         return False
@@ -168,18 +188,24 @@ def _is_its_law(
 def _copies(draws: Draws, alpha: float) -> bool:
     """True if neighbouring choices of one request are equal more often than choices of different requests.
 
-    No completion stands in two pairs: Fisher's test wants its trials independent.
+    Both kinds of pairs share their prompt, and no completion stands in two pairs: Fisher's test wants its trials
+    independent and alike.
     """
     half = len(draws.tokens) // 2
     neighbours = np.arange(0, half - 1, 2)
     within = neighbours[draws.slot[neighbours] == draws.slot[neighbours + 1]]
-    strangers = np.arange(half, half + half // 2)
-    across = strangers[draws.slot[strangers] != draws.slot[strangers + half // 2]]
-    if not len(within) or not len(across):
+    # By prompt, then with the requests of a prompt taking turns, so that neighbours come from different requests.
+    rest = np.arange(half, len(draws.tokens))
+    turn = np.arange(len(rest)) - np.searchsorted(draws.slot[rest], draws.slot[rest])
+    rest = rest[np.lexsort((draws.slot[rest], turn, draws.prompt_index[rest]))]
+    first, second = rest[: len(rest) // 2 * 2 : 2], rest[1::2]
+    strangers = (draws.slot[first] != draws.slot[second]) & (draws.prompt_index[first] == draws.prompt_index[second])
+    first, second = first[strangers], second[strangers]
+    if not len(within) or not len(first):
         return False
     equal_within = (draws.tokens[within] == draws.tokens[within + 1]).all(axis=1).sum()
-    equal_across = (draws.tokens[across] == draws.tokens[across + half // 2]).all(axis=1).sum()
-    return excess_p(int(equal_within), len(within), int(equal_across), len(across)) <= alpha
+    equal_across = (draws.tokens[first] == draws.tokens[second]).all(axis=1).sum()
+    return excess_p(int(equal_within), len(within), int(equal_across), len(first)) <= alpha
 
 
 def _first_choices(draws: Draws) -> Draws:
@@ -190,7 +216,7 @@ def _first_choices(draws: Draws) -> Draws:
         tokens=draws.tokens[first],
         prompt_index=draws.prompt_index[first],
         slot=draws.slot[first],
-        planned=len(first),
+        planned=max(len(first), round(len(first) / (1 - draws.lost_fraction))),
     )
 
 
@@ -211,8 +237,11 @@ def _summary(
     missing: str,
     copies: bool,
     unseen: list[int],
+    in_classes: bool,
 ) -> str:
     words = f"{settings.word_length}-token words"
+    prompts = f"{settings.prompts} prompt{'s' if settings.prompts > 1 else ''}"
+    scope = f" on {prompts}, tokens taken in {settings.classes} classes" if in_classes else f" on {prompts}"
     if verdict is Verdict.VIOLATES:
         return (
             f"The {words} from depth {worst.depth} do not have the target's law: total variation "
@@ -220,7 +249,7 @@ def _summary(
         )
     if verdict is Verdict.CONFORMS:
         return (
-            f"At every depth the {words} are within total variation {worst.high:.3f} of the target's law; "
+            f"At every depth the {words} are within total variation {worst.high:.3f} of the target's law{scope}; "
             f"{settings.tolerance:g} is tolerated."
         )
     if bounded and missing and not copies and not unseen:
@@ -240,11 +269,26 @@ def _summary(
     return f"A deviation was neither shown nor excluded: {'; '.join(reasons)}."
 
 
-def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool) -> str:
+def _rare_paths(settings: LawSettings, taken: Acceptance | None) -> tuple[str, ...]:
+    """Paths that were taken too rarely for a fault on them alone to reach the tolerance."""
+    if taken is None:
+        return ()
+    paths = {"rejected a draft": taken.rejecting_steps, "drew a bonus token": taken.bonus_rows}
+    return tuple(
+        f"only {count / taken.drafts:.1%} of the drafted steps {what}, so a fault there alone could hide below the "
+        "tolerance"
+        for what, count in paths.items()
+        if 0 < count < settings.tolerance * taken.drafts
+    )
+
+
+def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool, copies: bool) -> str:
     if verdict is Verdict.VIOLATES:
         return rerun(evidence.plan, EmittedLaw.id, new_samples=True)
     if verdict is Verdict.CONFORMS:
         return ""
+    if copies:
+        return "Ask for one completion per request: set choices = 1 under [checks.LAW1] of the suite"
     if not bounded:
         return "Raise max_completions in the suite, or lower top_k so that words have fewer cells"
     if evidence.plan.metrics is None:
@@ -262,7 +306,7 @@ def _assumptions(views: list[JudgedView]) -> tuple[str, ...]:
     common = (
         "the reference serves the same target, weights and tokenizer",
         "prompts, sampling parameters and load are like those of interest",
-        "faults rarer than 3 in the number of completions stay unseen",
+        "faults rarer than 3/n of the completions stay unseen",
     )
     scored = ("the reference's logprobs are those that it samples from",)
     classes = ("where tokens are put in classes, a deviation within a class stays unseen",)

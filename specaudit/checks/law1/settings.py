@@ -22,11 +22,11 @@ class LawSettings(CheckSettings, frozen=True, kw_only=True):
     blocks: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 8
     success: Annotated[float, msgspec.Meta(gt=0.5, lt=1)] = 0.95
     """Wanted probability that an engine without any deviation conforms."""
-    max_completions: Annotated[int, msgspec.Meta(ge=100)] = 60_000
+    max_completions: Annotated[int, msgspec.Meta(ge=100, le=200_000)] = 60_000
     """Per arm; with fewer than the tolerance needs, the verdict can only be `violates` or `inconclusive`."""
-    pilot: Annotated[int, msgspec.Meta(ge=100)] = 1024
+    pilot: Annotated[int, msgspec.Meta(ge=100, le=200_000)] = 1024
     """Words of the reference that choose the cells where no law is known."""
     classes: Annotated[int, msgspec.Meta(ge=2, le=64)] = 4
     """Classes of tokens at each position of a word where no law is known: the most frequent ones, and the rest."""
-    max_contexts: Annotated[int, msgspec.Meta(ge=0)] = 400
+    max_contexts: Annotated[int, msgspec.Meta(ge=0, le=200_000)] = 400
     """Contexts whose law may be asked for, one token each, to score the words that begin early."""

@@ -23,6 +23,9 @@ _ASSUMED_DRAFTS = 3
 OTHER = "(other)"
 """Stands for every token that shares its class with others."""
 
+UNFORESEEN = "(unforeseen)"
+"""Stands for every token that the pilot did not see at a position."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class KnownWords:
@@ -35,30 +38,37 @@ class KnownWords:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenClasses:
-    """How words are told apart where no law is known: by each position's most frequent tokens in the pilot.
+    """How words are told apart where no law is known: by the tokens that the pilot found frequent at each position.
 
-    With as many classes as there are tokens nothing is lost; with fewer, the law of the classes is what is
-    compared, and the finding says so.
+    Where the pilot saw no more tokens at a position than there are classes, each is a class of its own; otherwise the
+    most frequent ones are, and the rest share one. Tokens that the pilot never saw are a class of their own always:
+    they are what a fault brings in. It is the law of the classes that is compared, and the finding says so.
     """
 
-    frequent: tuple[tuple[frozenset[Token], ...], ...]
+    alone: tuple[tuple[frozenset[Token], ...], ...]
     """Per prompt and position of the word: the tokens that are a class of their own."""
+    seen: tuple[tuple[frozenset[Token], ...], ...]
+    """Per prompt and position of the word: the tokens that the pilot saw."""
     cells: Counter[tuple[int, Word]]
     """The pilot's words in classes, by prompt."""
-    lossless: bool
-    """The pilot saw no token that shares a class with another."""
 
-    def cell(self, prompt: int, word: Word) -> Word:
-        """Return a word with every token that shares its class replaced by OTHER."""
-        frequent = self.frequent[prompt]
-        return tuple(token if token in frequent[i] else OTHER for i, token in enumerate(word))
+    @property
+    def lossless(self) -> bool:
+        """No two tokens that the pilot saw share a class."""
+        return self.alone == self.seen
 
     def counts(self, prompt: int, words: Counter[Word]) -> Counter[Word]:
         """Return the counts of words in classes."""
         counted: Counter[Word] = Counter()
         for word, count in words.items():
-            counted[self.cell(prompt, word)] += count
+            counted[self._cell(prompt, word)] += count
         return counted
+
+    def _cell(self, prompt: int, word: Word) -> Word:
+        places = zip(word, self.alone[prompt], self.seen[prompt], strict=True)
+        return tuple(
+            token if token in alone else OTHER if token in seen else UNFORESEEN for token, alone, seen in places
+        )
 
 
 def completion_length(settings: LawSettings, subject: Capabilities) -> int:
@@ -124,25 +134,29 @@ def known_words(
 
 
 def token_classes(settings: LawSettings, evidence: Evidence, depth: int) -> TokenClasses | None:
-    """Return the classes that the pilot chooses for the words from a depth, or None where no pilot was drawn."""
+    """Return the classes that the pilot chooses for the words from a depth, or None where a prompt has no pilot."""
     draws = evidence.draws(PILOT).get("reference") if PILOT in evidence.stages else None
-    if draws is None or not len(draws.tokens):
+    if draws is None:
         return None
     words = [word_counts(settings, draws, depth, prompt) for prompt in range(settings.prompts)]
-    seen = [[_token_counts(counted, i) for i in range(settings.word_length)] for counted in words]
-    frequent = tuple(
-        tuple(frozenset(token for token, _ in counts.most_common(settings.classes - 1)) for counts in positions)
-        for positions in seen
-    )
+    if not all(words):
+        return None
+    counts = [[_token_counts(counted, i) for i in range(settings.word_length)] for counted in words]
     classes = TokenClasses(
-        frequent=frequent,
+        alone=tuple(tuple(_alone(tokens, settings.classes) for tokens in positions) for positions in counts),
+        seen=tuple(tuple(frozenset(tokens) for tokens in positions) for positions in counts),
         cells=Counter(),
-        lossless=all(len(counts) <= settings.classes for positions in seen for counts in positions),
     )
     for prompt, counted in enumerate(words):
         for cell, count in classes.counts(prompt, counted).items():
             classes.cells[prompt, cell] += count
     return classes
+
+
+def _alone(counts: Counter[Token], classes: int) -> frozenset[Token]:
+    """The tokens of a position that are a class of their own."""
+    most = len(counts) if len(counts) <= classes else classes - 1
+    return frozenset(token for token, _ in counts.most_common(most))
 
 
 def _token_counts(words: Counter[Word], position: int) -> Counter[Token]:

@@ -50,19 +50,13 @@ class JudgedView:
     samples: int
     test: ChiSquareTest
     distance: TotalVariation
+    p_value: float
+    """By Monte Carlo or permutation."""
     low: float
-    """Lower bound of the total variation at level 1 - delta."""
+    """Lower bound of the total variation at the view's level alpha, so that the largest of all views is one too."""
     high: float
     """Upper bound at level 1 - delta."""
-    sure: float
-    """Lower bound at the view's level alpha."""
     witness: Witness
-
-    @property
-    def p_value(self) -> float:
-        """Monte Carlo p-value of the view's chi-square."""
-        assert self.test.monte_carlo is not None
-        return self.test.monte_carlo.p_value
 
     def record(self, settings: LawSettings, confidence: float) -> View:
         """Return the view as it stands in the finding."""
@@ -84,7 +78,7 @@ class JudgedView:
                 value=self.test.statistic if np.isfinite(self.test.statistic) else None,
                 degrees_of_freedom=self.test.dof,
                 p_value=self.p_value,
-                method="permutation" if self.level.startswith("sampled") else "Monte Carlo",
+                method="Monte Carlo" if self.level == "exact" else "permutation",
             ),
         )
 
@@ -194,14 +188,15 @@ def _judged(
     witness: Witness,
 ) -> JudgedView:
     """Put a view together; what was lost may have been lost by choice and widens both bounds."""
+    assert test.monte_carlo is not None
     return JudgedView(
         depth=depth,
         level=level,
         samples=samples,
         test=test,
         distance=distance,
-        low=max(0.0, distance.lower_bound(levels.delta) - lost),
-        sure=max(0.0, distance.lower_bound(levels.alpha) - lost),
+        p_value=test.monte_carlo.p_value,
+        low=max(0.0, distance.lower_bound(levels.alpha) - lost),
         high=min(1.0, high + lost),
         witness=witness,
     )

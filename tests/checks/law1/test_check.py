@@ -44,7 +44,7 @@ def test_a_bounded_law_without_seen_verification_is_inconclusive_and_says_why(rn
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert finding.effect is not None
     assert finding.effect.high < SETTINGS.tolerance
-    assert "cannot be seen without speculation counters" in finding.summary
+    assert "nothing was drafted" in finding.summary
 
 
 def test_too_few_words_are_inconclusive_not_conforming(rng):
@@ -102,3 +102,27 @@ def test_judging_twice_gives_the_same(rng):
 def test_no_tokens_at_all_is_inconclusive():
     finding = judge(law_evidence({"subject": np.empty((0, 4), dtype=np.int64)}, exact=True))
     assert finding.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_reference_whose_choices_are_copies_accuses_nobody(rng):
+    samples = {"subject": draw(rng, 3200), "reference": np.repeat(draw(rng, 50), 64, axis=0)}
+    evidence = law_evidence(samples, exact=False, pilot=draw(rng, 400), choices=64)
+    finding = judge(evidence)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "choices = 1" in finding.next_step
+
+
+def test_a_token_that_the_reference_never_drew_is_seen(rng):
+    rows = draw(rng, 3000)
+    rows[rows[:, 1] == 1, 1] = 2
+    evidence = law_evidence({"subject": rows, "reference": draw(rng, 3000)}, exact=False, pilot=draw(rng, 400))
+    finding = judge(evidence)
+    assert finding.verdict is Verdict.VIOLATES
+    assert finding.effect is not None
+    assert finding.effect.high > 0.3
+
+
+def test_losses_count_also_where_choices_were_copies(rng):
+    rows = np.repeat(draw(rng, 400), 8, axis=0)
+    finding = judge(law_evidence({"subject": rows}, exact=True, choices=8, lost=100))
+    assert finding.measured["subject completions lost"] > 0

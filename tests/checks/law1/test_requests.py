@@ -167,3 +167,18 @@ def test_words_reach_the_bonus_row_and_beyond(drafts, length, depths):
     subject = Capabilities(engine="x", draft_tokens=drafts)
     assert completion_length(SETTINGS, subject) == length
     assert word_depths(SETTINGS, subject) == depths
+
+
+def test_a_prompt_whose_pilot_was_lost_is_not_taken_for_compared():
+    def spoil(planned, response):
+        return None if planned.prompt_index == 1 and planned.request.n > 1 and planned.arm == "reference" else response
+
+    settings = msgspec.structs.replace(SMALL, prompts=2)
+    finding = judge(drive(CHECK, settings, engine(), spoil=spoil, **SAMPLED), settings)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+
+
+def test_independent_choices_on_several_prompts_are_no_copies():
+    settings = msgspec.structs.replace(SMALL, prompts=4, sampling=Sampling(temperature=0.15, top_k=4), tolerance=0.5)
+    finding = judge(drive(CHECK, settings, engine(), reveal=True), settings)
+    assert "copies" not in finding.summary
