@@ -25,6 +25,6 @@ def command(*, engine: str, draft_tokens: int, host: str, port: int, model_name:
 
         raise UsageError(
             f"Serving needs the package {error.name!r}, which is not installed.",
-            hint="pip install 'specdec-audit[serve]'",
+            hint="pip install 'specdec-audit[serve]', or in a checkout: pip install '.[serve]'",
         ) from error
     serve(engine, draft_tokens=draft_tokens, host=host, port=port, model_name=model_name)

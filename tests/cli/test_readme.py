@@ -10,6 +10,7 @@ import pytest
 
 from specaudit.audit.suites import shipped
 from specaudit.cli.main import COMMANDS, cli, load
+from tests.cli.conftest import Specaudit
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -75,3 +76,20 @@ def test_what_cannot_be_typed_is_noticed(words: list[str]) -> None:
 def test_every_command_is_shown() -> None:
     text = README.read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"specaudit {name}" not in text] == []
+
+
+SHOWN = re.findall(r"<!-- specaudit (.*?) -->\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_what_is_shown_is_what_is_printed(specaudit: Specaudit, command: str, output: str) -> None:
+    printed = specaudit(*command.removeprefix("specaudit ").split()).out.splitlines()
+    shown = [line for line in output.splitlines() if line != "…"]
+    assert [line for line in shown if line not in printed] == []
+
+
+def test_the_suite_that_is_shown_passes_a_healthy_decoder(specaudit: Specaudit, tmp_path: Path) -> None:
+    (suite,) = re.findall(r"^```toml\n(name = .*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    path = tmp_path / "mine.toml"
+    path.write_text(suite, encoding="utf-8")
+    assert specaudit("run", "-q", "--suite", str(path)).code == 0
