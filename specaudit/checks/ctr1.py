@@ -8,7 +8,7 @@ import msgspec
 from specaudit.checks import ctr_traffic
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
 from specaudit.checks.interface import Budget, Check
-from specaudit.checks.windows import BlockWindow, block_windows
+from specaudit.checks.windows import BlockWindow, block_windows, whole_window
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Verdict
 from specaudit.model.plan import Plan, Stage
@@ -30,8 +30,9 @@ class WindowValidity(Check[ValiditySettings]):
     tokens that the client did not receive, an engine that was not quiet at both ends, sleep, several engines behind
     one page, or sums that contradict each other. Without a mark of the process's life it is unverified unless it
     reconciles with the tokens that the client received. Void windows are listed with their reasons and never
-    repaired. Violates when counters contradict themselves although nothing points to a restart: then they count
-    something else than they say. Conforms when the share of windows that are not valid is within the tolerance.
+    repaired. Violates when counters contradict themselves, in single windows and over all of them, although nothing
+    points to a restart: then they count something else than they say. Counters that lag contradict single windows
+    only. Conforms when the share of windows that are not valid is within the tolerance.
 
     Assumptions: the metrics page is the subject's own, and the client's traffic is all that it served.
 
@@ -55,7 +56,7 @@ class WindowValidity(Check[ValiditySettings]):
         windows = block_windows(evidence, STAGE)
         if not windows:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No window was completed.")
-        wrong = [w for w in windows if w.window is not None and w.window.contradicts]
+        wrong = [w for w in windows if _contradicts(w)] if _contradicts(whole_window(evidence, STAGE)) else []
         unfit = [w for w in windows if w.status != "valid"]
         share = len(unfit) / len(windows)
         verdict, summary = _verdict(settings, windows, wrong, unfit, share)
@@ -80,6 +81,10 @@ class WindowValidity(Check[ValiditySettings]):
             assumptions=("the metrics page is the subject's own", "no other client used the subject"),
             next_step="" if verdict is Verdict.CONFORMS else "Audit a server that serves nobody else meanwhile",
         )
+
+
+def _contradicts(window: BlockWindow | None) -> bool:
+    return window is not None and window.window is not None and window.window.contradicts
 
 
 def _verdict(

@@ -40,6 +40,23 @@ def block_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
     return windows
 
 
+def whole_window(evidence: Evidence, stage: str) -> BlockWindow | None:
+    """Return one window over all blocks of a stage but the first; None where its ends were not read.
+
+    Counters that lag behind count for one block what the block before generated: they contradict single windows and
+    agree over many. What contradicts even this window is counted wrongly.
+    """
+    blocks = evidence.stages[stage].blocks
+    first = 1 if len(blocks) > 1 else 0
+    snapshots = evidence.snapshots(stage)
+    if first not in snapshots or len(blocks) not in snapshots:
+        return None
+    skipped = sum(len(block) for block in blocks[:first])
+    slots = [(slot, planned.arm) for slot, planned in enumerate(evidence.stages[stage].slots()) if slot >= skipped]
+    responses = [evidence.response(stage, slot) for slot, arm in slots if arm == "subject"]
+    return _block_window(len(blocks), _reading(snapshots[first]), _reading(snapshots[len(blocks)]), responses)
+
+
 def coverage(evidence: Evidence, stage: str) -> Acceptance | None:
     """Return what the counters show of a stage's verification paths; None where they cannot be read or believed."""
     windows = [w.window for w in block_windows(evidence, stage) if w.window is not None]

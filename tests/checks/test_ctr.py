@@ -11,6 +11,7 @@ from specaudit.checks.ctr1 import ValiditySettings, WindowValidity
 from specaudit.checks.ctr3 import Acceptance, AcceptanceSettings
 from specaudit.checks.ctr_traffic import STAGE
 from specaudit.checks.interface import Budget
+from specaudit.checks.windows import block_windows
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.worlds import MARKOV4
 from specaudit.engines.reference import ReferenceEngine
@@ -196,3 +197,23 @@ def test_the_family_makes_as_many_windows_as_any_of_its_checks_wants():
     stage = VALIDITY.next_stage(head, msgspec.structs.replace(WINDOWS, windows=5), Evidence(entries))
     assert stage is not None
     assert len(stage.blocks) == 30
+
+
+def test_counters_that_lag_behind_are_void_and_not_wrong():
+    """A page that shows speculation as it was one window ago, beside tokens as they are now."""
+    seen: list[str] = []
+
+    def lagging(text: str) -> str:
+        seen.append(text)
+        before = seen[-2] if len(seen) > 1 else text
+        old = {line.split(" ")[0]: line for line in before.splitlines() if "spec_decode" in line}
+        return "".join(f"{old.get(line.split(' ')[0], line)}\n" for line in text.splitlines())
+
+    def uneven(server, block):
+        if block == 3:
+            server.ask(msgspec.structs.replace(request, n=64, max_tokens=64))
+
+    request = VALIDITY.next_stage(plan("CTR1"), WINDOWS, _probed()).blocks[0][0].request
+    evidence = collected(Server(), between=uneven, page=lagging)
+    assert any(w.window is not None and w.window.contradicts for w in block_windows(evidence, STAGE))
+    assert VALIDITY.judge(WINDOWS, evidence, BUDGET).verdict is not Verdict.VIOLATES
