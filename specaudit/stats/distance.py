@@ -23,23 +23,29 @@ An upper confidence bound λ_up therefore bounds the mean TV: by ½√(λ_up/n) 
 draws an arm. Pooling cells T into one hides at most ½ Σ_T |r_c - p_c| - ½ |r(T) - p(T)| ≤ min(r(T), p(T)) of a
 stratum's TV, hence p(T) is added.
 
-**Lower bound** (`TotalVariation.lower_bound`), for every law. By the triangle inequality, Jensen and Cauchy–Schwarz
-E[TV̂_s] - TV_s ≤ ½ Σ_c √(r_c (1 - r_c) / n_s) ≤ ½ √((C_s - 1) / n_s), since Σ_c √(r_c (1 - r_c)) ≤
-√(C (1 - Σ r_c²)) ≤ √(C - 1); with two samples the variances add and 1/n_s becomes 1/n_s + 1/m_s = 1/h_s. One draw
-moves Σ_s w_s TV̂_s by at most w_s/n_s (w_s/m_s), and the squares of these sum to Σ_s w_s²/h_s = 1/Σ_s h_s, so
-that McDiarmid's (1989) inequality adds √(ln(1/δ) / (2 Σ_s h_s)).
+**Upper bound without asymptotics** (`TotalVariation.upper_bound`). By Jensen's inequality E[TV̂] ≥ TV. One draw moves
+Σ_s w_s TV̂_s by at most w_s/n_s (w_s/m_s), and the squares of these sum to Σ_s w_s²/h_s = 1/Σ_s h_s, so that
+McDiarmid's (1989) inequality gives TV ≤ TV̂ + √(ln(1/δ) / (2 Σ_s h_s)) for independent draws of any law.
+
+**Lower bound** (`TotalVariation.lower_bound`), for every law and by the same inequality:
+TV ≥ TV̂ - b - √(ln(1/δ) / (2 Σ_s h_s)) where b bounds E[TV̂] - TV. Against a known law p, b is the expectation under
+equality. Cell by cell, for a binomial share r̂ of mean r ≥ p, E|r̂ - p| - |r - p| = 2 E(p - r̂)⁺, which falls as r
+grows and so is largest at r = p, where it is E|r̂ - p|; r < p likewise. Between two arms Cauchy–Schwarz gives
+E[TV̂_s] - TV_s ≤ ½ Σ_c √(r_c (1 - r_c) / h_s) ≤ ½ √((C_s - 1) / h_s), since
+Σ_c √(r_c (1 - r_c)) ≤ √(C (1 - Σ r_c²)) ≤ √(C - 1).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
-from specaudit.stats.chisquare import MIN_EXPECTED, ChiSquareTest
+from specaudit.stats.chisquare import MIN_EXPECTED, PEARSON, ChiSquareTest
 from specaudit.stats.noncentral import noncentrality_at
-from specaudit.stats.strata import Counts, Law, Strata, paired, sampled
+from specaudit.stats.strata import Counts, Law, Strata, check_counts, check_laws, paired, sampled
 
 _Array = npt.NDArray[np.float64]
 
@@ -51,16 +57,16 @@ class TotalVariation:
     Attributes:
         estimate: Σ_s w_s TV̂_s.
         expected_under_equality: Exact expectation of the estimate if the law is the same.
+        largest_bias: The most by which the estimate's expectation exceeds the truth, whatever the law.
         by_stratum: TV̂_s of the strata that have draws, in their order `[S]`.
         effective_sizes: h_s, proportional to the weights w_s `[S]`.
-        cells: Cells of each stratum, C_s `[S]`.
     """
 
     estimate: float
     expected_under_equality: float
+    largest_bias: float
     by_stratum: _Array
     effective_sizes: _Array
-    cells: npt.NDArray[np.int64]
 
     def lower_bound(self, delta: float) -> float:
         """Lower confidence bound of the mean TV at level 1 - δ, for every sample size and law; at least 0.
@@ -68,28 +74,59 @@ class TotalVariation:
         Raises:
             ValueError: δ is not inside (0, 1).
         """
+        return max(0.0, self.estimate - self.largest_bias - self._fluctuation(delta))
+
+    def upper_bound(self, delta: float, *, tail_mass: float = 0.0) -> float:
+        """Upper confidence bound of the mean TV at level 1 - δ, for every sample size and law; at most 1.
+
+        With many draws `tv_upper_bound` is smaller, with few draws or rare cells this is the one that holds.
+
+        Args:
+            delta: Probability with which the bound may fail.
+            tail_mass: As in `tv_upper_bound`.
+
+        Raises:
+            ValueError: δ is not inside (0, 1) or the tail's mass not in [0, 1].
+        """
+        _check_tail(tail_mass)
+        return min(1.0, self.estimate + self._fluctuation(delta) + tail_mass)
+
+    def _fluctuation(self, delta: float) -> float:
         _check_delta(delta)
-        size = self.effective_sizes.sum()
-        bias = np.sqrt((self.cells - 1) * self.effective_sizes).sum() / (2 * size)
-        return max(0.0, float(self.estimate - bias - np.sqrt(np.log(1 / delta) / (2 * size))))
+        return float(np.sqrt(np.log(1 / delta) / (2 * self.effective_sizes.sum())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpperBound:
+    """The smallest of several upper confidence bounds.
+
+    Attributes:
+        value: The bound.
+        name: Which of them it is.
+        delta: Probability with which it may fail, the choice included.
+    """
+
+    value: float
+    name: str
+    delta: float
 
 
 def tv_from_law(counts: Strata, laws: Strata) -> TotalVariation:
     """Total variation of counts from known laws, `[S, C]` or S arrays `[C_s]` each.
 
-    The expectation under equality comes from de Moivre's mean absolute deviation of the binomial law; for
-    large n it is (2πn)^-½ Σ_c √(p_c (1 - p_c)).
+    The expectation under equality is `expected_tv` in its exact form.
 
     Raises:
         ValueError: bad counts, laws that do not match them, or no draws.
     """
     strata = sampled(counts, laws)
     sizes = [int(row.sum()) for row, _ in strata]
+    expectations = [expected_tv(law, n) for (_, law), n in zip(strata, sizes, strict=True)]
     return _total_variation(
         estimates=[np.abs(row / n - law).sum() / 2 for (row, law), n in zip(strata, sizes, strict=True)],
-        expectations=[_binomial_deviation(n, law).sum() / (2 * n) for (_, law), n in zip(strata, sizes, strict=True)],
+        expectations=expectations,
+        biases=expectations,
         effective_sizes=[float(n) for n in sizes],
-        cells=[len(row) for row, _ in strata],
     )
 
 
@@ -110,9 +147,29 @@ def tv_between(first: Strata, second: Strata) -> TotalVariation:
             _hypergeometric_deviation(x + y, int(x.sum())).sum() / (2 * h)
             for (x, y), h in zip(strata, sizes, strict=True)
         ],
+        biases=[np.sqrt((len(x) - 1) / h) / 2 for (x, _), h in zip(strata, sizes, strict=True)],
         effective_sizes=sizes,
-        cells=[len(x) for x, _ in strata],
     )
+
+
+def expected_tv(law: npt.ArrayLike, draws: int, *, form: Literal["exact", "normal"] = "exact") -> float:
+    """Expectation of the plug-in TV of that many draws from the law itself, which is what noise alone looks like.
+
+    Args:
+        law: pmf `[C]`.
+        draws: n.
+        form: `exact` is de Moivre's mean absolute deviation of the binomial law, summed over cells. `normal` is its
+            limit (2πn)^-½ Σ_c √(p_c (1 - p_c)), which is far too large where most cells have a small n·p.
+
+    Raises:
+        ValueError: the law is none, or there is no draw.
+    """
+    (pmf,) = check_laws([law], check_counts([np.zeros(np.shape(law))], "law"))
+    if draws < 1:
+        raise ValueError(f"an expectation over draws needs at least one, got {draws}")
+    if form == "normal":
+        return float(np.sqrt(pmf * (1 - pmf)).sum() / np.sqrt(2 * np.pi * draws))
+    return float(_binomial_deviation(draws, pmf).sum() / (2 * draws))
 
 
 def tv_upper_bound(test: ChiSquareTest, *, delta: float, tail_mass: float = 0.0) -> float:
@@ -128,11 +185,12 @@ def tv_upper_bound(test: ChiSquareTest, *, delta: float, tail_mass: float = 0.0)
             caller lumped before counting.
 
     Raises:
-        ValueError: δ is not inside (0, 1) or the tail's mass not in [0, 1].
+        ValueError: δ is not inside (0, 1), the tail's mass not in [0, 1], or the test is not Pearson's.
     """
     _check_delta(delta)
-    if not 0 <= tail_mass <= 1:
-        raise ValueError(f"a tail of mass {tail_mass} is not a probability")
+    _check_tail(tail_mass)
+    if test.power != PEARSON:
+        raise ValueError(f"only Pearson's X² bounds a distance, not the divergence of power {test.power:g}")
     if test.smallest_expected < MIN_EXPECTED or test.impossible:
         return 1.0
     noncentrality = noncentrality_at(test.statistic, test.dof, delta) if test.dof else 0.0
@@ -140,26 +198,52 @@ def tv_upper_bound(test: ChiSquareTest, *, delta: float, tail_mass: float = 0.0)
     return min(1.0, float(bound))
 
 
+def smallest_upper_bound(bounds: Mapping[str, Callable[[float], float]], delta: float) -> UpperBound:
+    """The smallest of several upper bounds of one quantity, each taken at its share of δ (a union bound).
+
+    Choosing after the fact is paid for: of three bounds each is taken at δ/3. A single bound that the plan names costs
+    nothing.
+
+    Args:
+        bounds: By name, the upper confidence bound of failure probability δ as a function of δ.
+        delta: Probability with which the chosen one may fail.
+
+    Raises:
+        ValueError: there is no bound, or δ is not inside (0, 1).
+    """
+    _check_delta(delta)
+    if not bounds:
+        raise ValueError("there is no bound to choose from")
+    values = {name: bound(delta / len(bounds)) for name, bound in bounds.items()}
+    name = min(values, key=values.__getitem__)
+    return UpperBound(value=values[name], name=name, delta=delta)
+
+
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise ValueError(f"delta must be inside (0, 1), got {delta}")
+
+
+def _check_tail(tail_mass: float) -> None:
+    if not 0 <= tail_mass <= 1:
+        raise ValueError(f"a tail of mass {tail_mass} is not a probability")
 
 
 def _total_variation(
     *,
     estimates: Sequence[float],
     expectations: Sequence[float],
+    biases: Sequence[float],
     effective_sizes: Sequence[float],
-    cells: Sequence[int],
 ) -> TotalVariation:
     sizes = np.array(effective_sizes)
     weights = sizes / sizes.sum()
     return TotalVariation(
         estimate=float(weights @ np.array(estimates)),
         expected_under_equality=float(weights @ np.array(expectations)),
+        largest_bias=float(weights @ np.array(biases)),
         by_stratum=np.array(estimates),
         effective_sizes=sizes,
-        cells=np.array(cells),
     )
 
 

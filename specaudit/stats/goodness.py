@@ -1,8 +1,9 @@
-"""One sample against known laws: the stratified Pearson chi-square test.
+"""One sample against known laws: the stratified Pearson chi-square test, or another power divergence.
 
 H0: in stratum s the n_s draws are independent from the law p_s. X² = Σ_s Σ_c (N_sc - n_s p_sc)² / (n_s p_sc)
-(Pearson 1900) is then asymptotically χ² with Σ_s (C_s - 1) degrees of freedom. Cells are pooled by what the law
-expects, never by what was seen, so that pooling is part of the null and leaves every p-value valid.
+(Pearson 1900) is then asymptotically χ² with Σ_s (C_s - 1) degrees of freedom, and so are the power divergences of
+`chisquare`. Cells are pooled by what the law expects, never by what was seen, so that pooling is part of the null and
+leaves every p-value valid.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from specaudit.stats.chisquare import MIN_EXPECTED, ChiSquareTest
+from specaudit.stats.chisquare import MIN_EXPECTED, PEARSON, ChiSquareTest, divergence
 from specaudit.stats.montecarlo import monte_carlo
 from specaudit.stats.strata import Counts, Law, Strata, sampled
 
@@ -28,17 +29,16 @@ class _Stratum:
     def expected(self) -> npt.NDArray[np.float64]:
         return self.size * self.law
 
-    def statistic(self, tables: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """X² of each table `[B, C]`."""
-        deviations = tables - self.expected
-        statistics: npt.NDArray[np.float64] = np.square(deviations, out=deviations) @ (1 / self.expected)
-        return statistics
+    def statistic(self, tables: npt.NDArray[np.int64], power: float) -> npt.NDArray[np.float64]:
+        """The divergence of each table `[B, C]`."""
+        return divergence(tables, self.expected, power)
 
 
 def goodness_of_fit(
     counts: Strata,
     laws: Strata,
     *,
+    power: float = PEARSON,
     min_expected: float = MIN_EXPECTED,
     draws: int = 0,
     stop_after: int | None = None,
@@ -49,6 +49,7 @@ def goodness_of_fit(
     Args:
         counts: Draws per cell, `[S, C]` or S arrays `[C_s]`; strata without draws are passed over.
         laws: The pmf of each stratum, of the same shape.
+        power: λ of the statistic, above -1: 1 for Pearson's X², 0 for G, 2/3 for Cressie and Read's.
         min_expected: Cells expecting fewer draws are lumped into one per stratum, together with as many of
             the next smallest as bring the lump up to it; 0 pools nothing. A stratum that
             ends as one cell has no degree of freedom.
@@ -57,11 +58,14 @@ def goodness_of_fit(
         rng: Generator of the Monte Carlo draws.
 
     Raises:
-        ValueError: bad or empty counts, laws that do not match them, or draws without `rng`.
+        ValueError: bad or empty counts, laws that do not match them, a power or `min_expected` that is none, or
+            draws without `rng`.
     """
+    if not min_expected >= 0:
+        raise ValueError(f"min_expected must be 0 or more, got {min_expected}")
     strata = [_pooled(row, law, min_expected) for row, law in sampled(counts, laws)]
     impossible = sum(s.impossible for s in strata)
-    statistic = np.inf if impossible else float(sum(s.statistic(s.counts[None]).item() for s in strata))
+    statistic = np.inf if impossible else float(sum(s.statistic(s.counts[None], power).item() for s in strata))
     size = sum(s.size for s in strata)
     simulated = None
     if draws:
@@ -69,12 +73,13 @@ def goodness_of_fit(
             raise ValueError("Monte Carlo draws need a random generator")
         simulated = monte_carlo(
             statistic,
-            lambda batch: _null_statistics(strata, batch, rng),
+            lambda batch: _null_statistics(strata, batch, power, rng),
             draws=draws,
             stop_after=stop_after,
             cells=max(len(s.law) for s in strata),
         )
     return ChiSquareTest(
+        power=power,
         statistic=statistic,
         dof=sum(len(s.law) - 1 for s in strata),
         effective_size=float(size),
@@ -107,9 +112,11 @@ def _pooled(counts: Counts, law: Law, min_expected: float) -> _Stratum:
     )
 
 
-def _null_statistics(strata: Sequence[_Stratum], batch: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """X² of `batch` independent tables under the null `[B]`, one stratum in memory at a time."""
+def _null_statistics(
+    strata: Sequence[_Stratum], batch: int, power: float, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Statistics of `batch` independent tables under the null `[B]`, one stratum in memory at a time."""
     total = np.zeros(batch)
     for s in strata:
-        total += s.statistic(rng.multinomial(s.size, s.law, size=batch))
+        total += s.statistic(rng.multinomial(s.size, s.law, size=batch), power)
     return total

@@ -1,4 +1,4 @@
-"""Joint words: how often each run of L tokens was emitted at a given depth, in one mergeable table.
+"""Joint words: how often each run of L tokens was emitted, at a given depth or on a given path, in mergeable tables.
 
 A word's code is its number in base V+1: token ids are the digits 0 … V-1, and the digit V is END, the
 padding (-1) behind a completion that stopped early. The first token is the most significant digit, so codes
@@ -16,6 +16,8 @@ END = -1
 """The padding token behind an early stop; a symbol of its own in a word."""
 
 _DENSE_SPACE = 1 << 20
+_DENSE_SHARE = 64
+"""Words to an array's cells: zeroing and scanning those costs more than sorting fewer codes."""
 
 
 def word_index(tokens: npt.ArrayLike, depth: int, length: int, vocabulary_size: int) -> npt.NDArray[Any]:
@@ -34,19 +36,29 @@ def word_index(tokens: npt.ArrayLike, depth: int, length: int, vocabulary_size: 
         ValueError: `tokens` is not an integer matrix, the word reaches beyond T, a token is outside
             -1 … V-1, or a token follows END.
     """
+    table = _token_table(tokens)
+    if depth < 0 or length < 1 or depth + length > table.shape[1]:
+        raise ValueError(f"a word of {length} tokens at depth {depth} is not inside {table.shape[1]} tokens")
+    return _codes(table[:, None, depth : depth + length], vocabulary_size)[:, 0]
+
+
+def _token_table(tokens: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
     table = np.asarray(tokens)
     if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
         raise ValueError(f"tokens must be integers of shape [N, T], got {table.dtype} of shape {table.shape}")
-    if depth < 0 or length < 1 or depth + length > table.shape[1]:
-        raise ValueError(f"a word of {length} tokens at depth {depth} is not inside {table.shape[1]} tokens")
-    word = table[:, depth : depth + length].astype(np.int64)
-    if ((word < END) | (word >= vocabulary_size)).any():
+    return table
+
+
+def _codes(words: npt.NDArray[np.integer[Any]], vocabulary_size: int) -> npt.NDArray[Any]:
+    """Codes `[N, W]` of words `[N, W, L]`, checked."""
+    words = words.astype(np.int64)
+    if ((words < END) | (words >= vocabulary_size)).any():
         raise ValueError(f"tokens must be between -1 and {vocabulary_size - 1}")
-    if ((word[:, :-1] == END) & (word[:, 1:] != END)).any():
+    if ((words[..., :-1] == END) & (words[..., 1:] != END)).any():
         raise ValueError("a token follows the end of its completion")
-    base = vocabulary_size + 1
+    base, length = vocabulary_size + 1, words.shape[-1]
     dtype = np.int64 if base**length < 2**62 else object
-    digits = np.where(word == END, vocabulary_size, word).astype(dtype)
+    digits = np.where(words == END, vocabulary_size, words).astype(dtype)
     codes: npt.NDArray[Any] = digits @ np.array([base**k for k in reversed(range(length))], dtype=dtype)
     return codes
 
@@ -117,8 +129,49 @@ def count_words(tokens: npt.ArrayLike, depth: int, length: int, vocabulary_size:
     Raises:
         ValueError: as `word_index`.
     """
-    codes = word_index(tokens, depth, length, vocabulary_size)
-    if (vocabulary_size + 1) ** length <= _DENSE_SPACE:
+    return _histogram(word_index(tokens, depth, length, vocabulary_size), length, vocabulary_size)
+
+
+def count_words_by(
+    labels: npt.ArrayLike, tokens: npt.ArrayLike, length: int, vocabulary_size: int
+) -> dict[int, Histogram]:
+    """Histograms of words by the label of their first token, wherever in a completion they begin.
+
+    The labels make the view: the path of verification by which each token came, its position or a bin of depths. A
+    label must be fixed before its token is drawn ("step position i was reached", never "this token was accepted"), or
+    its words do not have the target's law. Words that begin within L tokens of each other share tokens, so that they
+    are not independent draws; those of single tokens are.
+
+    Args:
+        labels: Non-negative labels `[N, T]`, or `[T]` for all rows alike (`np.arange(T)`: by position); negative
+            where no word is counted, as it ought to be in the padding.
+        tokens: Emitted token ids `[N, T]`, padded with -1 after an early stop.
+        length: Tokens in a word, L. Words that would reach beyond T are not counted.
+        vocabulary_size: V; token ids are 0 … V-1.
+
+    Returns:
+        Histograms of the labels that begin a word, ascending.
+
+    Raises:
+        ValueError: `labels` are no integers or do not fit `tokens`, there are not L tokens, or as `word_index`.
+    """
+    table, wanted = _token_table(tokens), np.asarray(labels)
+    if not np.issubdtype(wanted.dtype, np.integer) or wanted.shape not in (table.shape, table.shape[1:]):
+        raise ValueError(f"labels must be integers of shape {table.shape} or {table.shape[1:]}, got {wanted.shape}")
+    if not 1 <= length <= table.shape[1]:
+        raise ValueError(f"a word of {length} tokens is not inside {table.shape[1]} tokens")
+    words = np.lib.stride_tricks.sliding_window_view(table, length, axis=1)
+    first = np.broadcast_to(wanted, table.shape)[:, : words.shape[1]]
+    codes, counted = _codes(words, vocabulary_size)[first >= 0], first[first >= 0]
+    order = np.argsort(counted, kind="stable")
+    found, starts = np.unique(counted[order], return_index=True)
+    parts = np.split(codes[order], starts[1:])
+    return {int(label): _histogram(part, length, vocabulary_size) for label, part in zip(found, parts, strict=False)}
+
+
+def _histogram(codes: npt.NDArray[Any], length: int, vocabulary_size: int) -> Histogram:
+    """Count codes `[M]` in an array over all words where that is small, by sorting them otherwise."""
+    if (vocabulary_size + 1) ** length <= min(_DENSE_SPACE, _DENSE_SHARE * len(codes)):
         dense = np.bincount(codes)
         seen = np.flatnonzero(dense)
         counts = dense[seen]

@@ -7,6 +7,10 @@ Besag and Clifford (1991): draw until the h-th exceedance. If it comes at draw l
 without it, p = (b+1)/(m+1). Valid as well: p ≤ h/l means that of l - 1 null draws and the observed statistic
 at most h reach as high as the latter, which exchangeability allows with probability at most h/l. A
 subject that conforms costs about 2h draws instead of m.
+
+Of a fixed number of draws, with b of them above the observed statistic, t equal to it and u uniform on (0, 1),
+(b + u (t+1))/(m+1) is exactly uniform under the null, however discrete the statistic: ties are broken at random. It
+decides nothing; that it is uniform over many null audits is how a test is calibrated.
 """
 
 from collections.abc import Callable
@@ -28,11 +32,25 @@ class MonteCarlo:
         p_value: Valid at every level; 0 only for an observation the null cannot produce at all.
         draws: Null draws made.
         exceedances: Draws whose statistic was at least the observed one.
+        ties: Draws among them whose statistic was the observed one; None if drawing stopped early.
     """
 
     p_value: float
     draws: int
     exceedances: int
+    ties: int | None
+
+    def randomised_p(self, uniform: float) -> float:
+        """The p-value that is exactly uniform under the null, given a number drawn uniformly from (0, 1).
+
+        Raises:
+            ValueError: drawing stopped early, or the number is not in [0, 1].
+        """
+        if self.ties is None or not 0 <= uniform <= 1:
+            raise ValueError("a randomised p-value needs a fixed number of draws and a uniform number in [0, 1]")
+        if self.draws == 0:
+            return self.p_value
+        return (self.exceedances - self.ties + uniform * (self.ties + 1)) / (self.draws + 1)
 
 
 def monte_carlo(
@@ -53,22 +71,26 @@ def monte_carlo(
         cells: Cells of the largest table drawn; bounds the memory of a batch to about 8 MB.
 
     Raises:
-        ValueError: `draws` or `stop_after` is below 1.
+        ValueError: `draws` or `stop_after` is below 1, or the statistic is NaN.
     """
+    if np.isnan(observed):
+        raise ValueError("the observed statistic is not a number")
     if draws < 1 or (stop_after is not None and stop_after < 1):
         raise ValueError("draws and stop_after must be at least 1")
     if np.isinf(observed):
-        return MonteCarlo(p_value=0.0, draws=0, exceedances=0)
+        return MonteCarlo(p_value=0.0, draws=0, exceedances=0, ties=0)
     # Equal tables may differ in the last bits of their statistic; a tie counts as an exceedance.
-    threshold = observed - _TIE * max(1.0, observed)
+    slack = _TIE * max(1.0, abs(observed))
     largest = max(1, _BATCH_ELEMENTS // cells)
     batch = largest if stop_after is None else min(largest, _FIRST_BATCH)
-    made = exceedances = 0
+    made = exceedances = ties = 0
     while made < draws:
         size = min(batch, draws - made)
-        hits = np.flatnonzero(simulate(size) >= threshold)
+        excess = simulate(size) - observed
+        hits = np.flatnonzero(excess >= -slack)
         if stop_after is not None and exceedances + len(hits) >= stop_after:
             last = made + int(hits[stop_after - exceedances - 1]) + 1
-            return MonteCarlo(p_value=stop_after / last, draws=last, exceedances=stop_after)
+            return MonteCarlo(p_value=stop_after / last, draws=last, exceedances=stop_after, ties=None)
         made, exceedances, batch = made + size, exceedances + len(hits), min(2 * batch, largest)
-    return MonteCarlo(p_value=(exceedances + 1) / (draws + 1), draws=draws, exceedances=exceedances)
+        ties += int(np.count_nonzero(np.abs(excess) <= slack))
+    return MonteCarlo(p_value=(exceedances + 1) / (draws + 1), draws=draws, exceedances=exceedances, ties=ties)

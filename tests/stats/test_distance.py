@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from specaudit.stats.distance import tv_between, tv_from_law, tv_upper_bound
+from specaudit.stats.distance import expected_tv, smallest_upper_bound, tv_between, tv_from_law, tv_upper_bound
 from specaudit.stats.goodness import goodness_of_fit
 from specaudit.stats.homogeneity import homogeneity
 
@@ -14,6 +14,9 @@ TOLERANCE = 0.05
 
 RARE = np.r_[np.full(4, 0.2), np.full(16, 0.2 / 16)]
 """Four common cells and sixteen that share a fifth of the mass."""
+
+ZIPF = np.arange(1.0, 1001.0) ** -1 / (np.arange(1.0, 1001.0) ** -1).sum()
+"""A thousand words of which two hundred draws see few."""
 
 
 def tv(p, r):
@@ -62,10 +65,29 @@ def test_one_sample_expectation_is_exact(n):
     assert result.expected_under_equality == pytest.approx(sum(deviations) / (2 * n), rel=1e-9)
 
 
-def test_one_sample_expectation_approaches_the_normal_form():
+def test_the_two_forms_of_the_expectation_meet_where_cells_are_well_filled():
     n, law = 10_000_000, np.full(64, 1 / 64)
     normal = np.sqrt(law * (1 - law)).sum() / np.sqrt(2 * np.pi * n)
-    assert tv_from_law([n * law], [law]).expected_under_equality == pytest.approx(normal, rel=1e-4)
+    assert expected_tv(law, n, form="normal") == pytest.approx(normal)
+    assert (
+        tv_from_law([n * law], [law]).expected_under_equality == expected_tv(law, n) == pytest.approx(normal, rel=1e-4)
+    )
+
+
+def test_rare_cells_need_the_exact_form_of_the_expectation():
+    rng = np.random.default_rng(9)
+    drawn = np.mean([tv_from_law([rng.multinomial(200, ZIPF)], [ZIPF]).estimate for _ in range(500)])
+    assert expected_tv(ZIPF, 200) == pytest.approx(drawn, rel=0.01)
+    assert expected_tv(ZIPF, 200, form="normal") > 1.2 * drawn
+
+
+def test_an_expectation_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        expected_tv([0.5, 0.5], 0)
+    with pytest.raises(ValueError, match="negative or NaN"):
+        expected_tv([np.nan, 1.0], 10)
+    with pytest.raises(ValueError, match="no cell"):
+        expected_tv([], 10)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +202,72 @@ def test_upper_bound_of_a_gross_fault_is_finite_and_above_it():
     assert 0.4 <= tv_upper_bound(test, delta=1e-3) <= 0.41
 
 
+@pytest.mark.parametrize("law", [RARE, ZIPF], ids=["rare", "zipf"])
+def test_the_bound_without_asymptotics_covers_at_the_tolerance(law):
+    rng, n, tolerance = np.random.default_rng(11), 200, 0.3
+    moved = law[0] - tolerance
+    common = np.r_[moved, law[1:]] if moved >= 0 else (1 - tolerance) * law
+    # What the common cells lose goes to the rarest one, where it can be seen at once, or to all of them alike.
+    for gain in (np.eye(len(law))[-1], np.full(len(law), 1 / len(law))):
+        subject = common + (1 - common.sum()) * gain
+        truth = tv(subject, law)
+        missed = 0
+        for _ in range(AUDITS // 2):
+            one = tv_from_law([rng.multinomial(n, subject)], [law])
+            two = tv_between([rng.multinomial(n, subject)], [rng.multinomial(3 * n, law)])
+            missed += one.upper_bound(DELTA) < truth
+            missed += two.upper_bound(DELTA) < truth
+        assert missed <= MOST_ALARMS
+
+
+def test_the_bound_without_asymptotics_is_its_formula_and_nearly_sharp_with_two_cells():
+    law, subject, n = np.array([0.5, 0.5]), np.array([0.9, 0.1]), 2000
+    rng = np.random.default_rng(12)
+    result = tv_from_law([[900, 100], [600, 400]], [law, law])
+    assert result.upper_bound(1e-3) == pytest.approx(0.25 + np.sqrt(np.log(1000) / 4000))
+    assert result.upper_bound(1e-3, tail_mass=0.01) == pytest.approx(0.26 + np.sqrt(np.log(1000) / 4000))
+    assert tv_from_law([[5, 0]], [law]).upper_bound(1e-3) == 1.0
+    bounds = [tv_from_law([rng.multinomial(n, subject)], [law]).upper_bound(DELTA) for _ in range(200)]
+    assert np.mean(bounds) < 0.4 + 0.03
+    with pytest.raises(ValueError, match="not a probability"):
+        result.upper_bound(1e-3, tail_mass=1.5)
+
+
+def three_bounds(rng, subject, law, n):
+    """The upper bounds of a plan that has a law, a reference arm and not enough confidence in asymptotics."""
+    counts, reference = [rng.multinomial(n, subject)], [rng.multinomial(3 * n, law)]
+    one, two = goodness_of_fit(counts, [law]), homogeneity(counts, reference)
+    return {
+        "one-sample": lambda delta: tv_upper_bound(one, delta=delta),
+        "two-sample": lambda delta: tv_upper_bound(two, delta=delta),
+        "any law": tv_from_law(counts, [law]).upper_bound,
+    }
+
+
+def test_the_smallest_of_three_bounds_costs_a_third_each():
+    bounds = three_bounds(np.random.default_rng(13), RARE, RARE, 2000)
+    chosen = smallest_upper_bound(bounds, DELTA)
+    assert (chosen.value, chosen.name, chosen.delta) == (bounds["one-sample"](DELTA / 3), "one-sample", DELTA)
+    assert bounds["one-sample"](DELTA) < chosen.value < min(bounds["two-sample"](DELTA), bounds["any law"](DELTA))
+    with pytest.raises(ValueError, match="no bound"):
+        smallest_upper_bound({}, DELTA)
+
+
+def test_the_smallest_of_three_bounds_covers_at_the_tolerance():
+    rng, law = np.random.default_rng(14), np.full(4, 0.25)
+    subject = tight(law)
+    wrong = sum(
+        smallest_upper_bound(three_bounds(rng, subject, law, 3000), DELTA).value < TOLERANCE for _ in range(AUDITS)
+    )
+    assert wrong <= MOST_ALARMS
+
+
+def test_only_pearsons_statistic_bounds_a_distance():
+    test = goodness_of_fit([[50, 50]], [[0.5, 0.5]], power=0.0)
+    with pytest.raises(ValueError, match="only Pearson"):
+        tv_upper_bound(test, delta=1e-3)
+
+
 def test_subtracting_the_expectation_is_no_bound():
     law = np.full(1000, 1e-3)
     subject = law * np.where(np.arange(1000) % 2 == 0, 1.08, 0.92)
@@ -210,11 +298,25 @@ def test_lower_bounds_cover_every_law(subject):
     assert missed <= MOST_ALARMS
 
 
-def test_lower_bound_is_its_formula():
-    result = tv_from_law([[100, 0, 0], [0, 400, 0, 0, 0]], [[0.1, 0.4, 0.5], np.full(5, 0.2)])
-    assert result.estimate == pytest.approx(0.2 * 0.9 + 0.8 * 0.8)
-    bias = (0.2 * np.sqrt(2 / 100) + 0.8 * np.sqrt(4 / 400)) / 2
-    assert result.lower_bound(1e-3) == pytest.approx(0.82 - bias - np.sqrt(np.log(1000) / 1000))
+def test_lower_bounds_are_their_formulas():
+    counts, laws = [[100, 0, 0], [0, 400, 0, 0, 0]], [[0.1, 0.4, 0.5], np.full(5, 0.2)]
+    one = tv_from_law(counts, laws)
+    assert one.estimate == pytest.approx(0.2 * 0.9 + 0.8 * 0.8)
+    fluctuation = np.sqrt(np.log(1000) / 1000)
+    assert one.lower_bound(1e-3) == pytest.approx(0.82 - one.expected_under_equality - fluctuation)
+    two = tv_between(counts, [[0, 0, 100], [400, 0, 0, 0, 0]])
+    bias = (0.2 * np.sqrt(2 / 50) + 0.8 * np.sqrt(4 / 200)) / 2
+    assert two.lower_bound(1e-3) == pytest.approx(1 - bias - np.sqrt(2) * fluctuation)
+
+
+@pytest.mark.parametrize("law", [RARE, ZIPF], ids=["rare", "zipf"])
+def test_no_subject_biases_the_estimate_more_than_equality_does(law):
+    rng = np.random.default_rng(10)
+    bias = expected_tv(law, 200)
+    for subject in (law, law[::-1], np.eye(len(law))[0], rng.dirichlet(np.ones(len(law)))):
+        estimates = [tv_from_law([rng.multinomial(200, subject)], [law]).estimate for _ in range(300)]
+        noise = 4 * np.std(estimates) / np.sqrt(300)
+        assert np.mean(estimates) - tv(law, subject) <= bias + noise
 
 
 def test_lower_bound_without_its_bias_term_would_miss():

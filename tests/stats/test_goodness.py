@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import chisquare, kstest, power_divergence
 
+from specaudit.stats.chisquare import CRESSIE_READ, LIKELIHOOD_RATIO, PEARSON
 from specaudit.stats.goodness import goodness_of_fit
 
 NULL_AUDITS = 2_000
@@ -30,6 +31,15 @@ def test_statistic_and_asymptotic_p_are_pearsons():
     assert test.asymptotic_p == pytest.approx(expected.pvalue)
     assert (test.dof, test.effective_size, test.pooled_mass, test.impossible) == (2, 100, 0, 0)
     assert test.smallest_expected == pytest.approx(30)
+
+
+@pytest.mark.parametrize("power", [LIKELIHOOD_RATIO, CRESSIE_READ])
+def test_other_powers_are_those_of_scipy(power):
+    counts, law = np.array([30, 50, 20, 0]), np.array([0.3, 0.4, 0.2, 0.1])
+    expected = power_divergence(counts, 100 * law, lambda_=power)
+    test = goodness_of_fit([counts], [law], power=power)
+    assert (test.power, test.statistic) == (power, pytest.approx(expected.statistic))
+    assert test.asymptotic_p == pytest.approx(expected.pvalue)
 
 
 def test_strata_add_their_statistics_and_degrees_of_freedom():
@@ -97,6 +107,14 @@ def test_one_cell_or_too_few_draws_decide_nothing(counts, laws):
     assert (test.statistic, test.dof, test.asymptotic_p, test.monte_carlo.p_value) == (0, 0, 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"), [({"power": -1.0}, "power above -1"), ({"min_expected": np.nan}, "min_expected")]
+)
+def test_settings_that_are_none_are_refused(setting, message):
+    with pytest.raises(ValueError, match=message):
+        goodness_of_fit([[5, 5]], [[0.5, 0.5]], **setting)
+
+
 def test_draws_need_a_generator():
     with pytest.raises(ValueError, match="random generator"):
         goodness_of_fit([[5, 5]], [[0.5, 0.5]], draws=10)
@@ -108,16 +126,38 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize(("min_expected", "stop_after"), [(0, None), (5, 5)])
+@pytest.mark.parametrize(
+    ("min_expected", "stop_after", "power"), [(0, None, PEARSON), (5, 5, PEARSON), (5, 5, LIKELIHOOD_RATIO)]
+)
 @pytest.mark.parametrize("world", WORLDS)
-def test_monte_carlo_keeps_its_level(world, min_expected, stop_after):
+def test_monte_carlo_keeps_its_level(world, min_expected, stop_after, power):
     law, n = WORLDS[world]
 
     def p_value(counts, rng):
-        test = goodness_of_fit([counts], [law], min_expected=min_expected, draws=99, stop_after=stop_after, rng=rng)
+        test = goodness_of_fit(
+            [counts], [law], min_expected=min_expected, draws=39, stop_after=stop_after, power=power, rng=rng
+        )
         return test.monte_carlo.p_value
 
     assert 69 <= alarms(law, n, 0.05, p_value) <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("power", [PEARSON, LIKELIHOOD_RATIO])
+def test_randomised_p_values_are_uniform(power):
+    law, rng = np.array([0.7, 0.2, 0.1]), np.random.default_rng(1)
+    tests = [
+        goodness_of_fit([rng.multinomial(20, law)], [law], min_expected=0, power=power, draws=49, rng=rng)
+        for _ in range(NULL_AUDITS)
+    ]
+    assert kstest([test.monte_carlo.randomised_p(rng.random()) for test in tests], "uniform").pvalue > 1e-3
+
+
+def test_looking_again_and_again_is_caught_by_the_same_calibration():
+    rng, law, alarmed = np.random.default_rng(2), np.full(4, 0.25), 0
+    for _ in range(NULL_AUDITS):
+        looks = rng.multinomial(40, law, size=10).cumsum(axis=0)
+        alarmed += any(goodness_of_fit([counts], [law]).asymptotic_p <= 0.05 for counts in looks)
+    assert alarmed > MOST_ALARMS
 
 
 @pytest.mark.parametrize("exponent", [1.0, 1.2])

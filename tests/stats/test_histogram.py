@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specaudit.stats.histogram import END, count_words, decode, word_index
+from specaudit.stats.histogram import END, count_words, count_words_by, decode, word_index
 
 LARGE_VOCABULARY = 150_000
 """Its words of four tokens and more have codes beyond 2^62."""
@@ -101,3 +101,49 @@ def test_histograms_of_other_words_do_not_add():
 def test_a_code_outside_its_space_is_no_word():
     with pytest.raises(ValueError, match="no word of 2 tokens"):
         decode(25, 2, 4)
+
+
+@pytest.mark.parametrize("vocabulary_size", [2, LARGE_VOCABULARY])
+@given(data=st.data(), length=st.integers(1, 6), seed=st.integers(0, 100))
+def test_views_count_every_word_under_the_label_of_its_first_token(vocabulary_size, data, length, seed):
+    tokens = data.draw(completions(vocabulary_size))
+    labels = np.random.default_rng(seed).integers(-1, 3, size=tokens.shape)
+    expected = {}
+    for row, names in zip(tokens.tolist(), labels.tolist(), strict=True):
+        for start in range(6 - length + 1):
+            if names[start] >= 0:
+                expected.setdefault(names[start], Counter())[tuple(row[start : start + length])] += 1
+    views = count_words_by(labels, tokens, length, vocabulary_size)
+    assert list(views) == sorted(expected)
+    for label, view in views.items():
+        words = [decode(code, length, vocabulary_size) for code in view.codes]
+        assert dict(zip(words, view.counts.tolist(), strict=True)) == expected[label]
+
+
+def test_the_view_by_position_is_the_histogram_at_each_depth():
+    tokens = np.random.default_rng(0).integers(0, 3, size=(50, 6))
+    views = count_words_by(np.arange(6), tokens, 2, 3)
+    assert list(views) == [0, 1, 2, 3, 4]
+    for depth, view in views.items():
+        alone = count_words(tokens, depth, 2, 3)
+        assert (view.codes.tolist(), view.counts.tolist()) == (alone.codes.tolist(), alone.counts.tolist())
+
+
+def test_no_label_gives_no_view():
+    assert count_words_by(np.full(3, -1), np.array([[1, 2, 3]]), 2, 4) == {}
+    assert count_words_by(np.arange(3), np.empty((0, 3), dtype=int), 2, 4) == {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "length", "message"),
+    [
+        (np.arange(2), 1, "labels must be integers"),
+        (np.zeros((2, 3), dtype=int), 1, "labels must be integers"),
+        (np.array([0.0, np.nan, 1.0]), 1, "labels must be integers"),
+        (np.arange(3), 4, "not inside 3 tokens"),
+        (np.arange(3), 0, "not inside 3 tokens"),
+    ],
+)
+def test_labels_that_do_not_fit_are_named(labels, length, message):
+    with pytest.raises(ValueError, match=message):
+        count_words_by(labels, np.array([[1, 2, 3]]), length, 4)

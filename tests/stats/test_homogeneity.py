@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
+from specaudit.stats.chisquare import CRESSIE_READ, LIKELIHOOD_RATIO, PEARSON
 from specaudit.stats.homogeneity import homogeneity
 
 NULL_AUDITS = 2_000
@@ -10,11 +11,12 @@ LAWS = np.array([[0.4, 0.3, 0.2, 0.08, 0.02], [0.02, 0.08, 0.2, 0.3, 0.4]])
 """Two prompts that favour opposite cells."""
 
 
-def test_statistic_is_that_of_the_contingency_table():
+@pytest.mark.parametrize("power", [PEARSON, CRESSIE_READ, LIKELIHOOD_RATIO])
+def test_statistic_is_that_of_the_contingency_table(power):
     first, second = np.array([12, 30, 9, 0]), np.array([25, 40, 31, 0])
-    expected = chi2_contingency(np.stack([first, second])[:, :3], correction=False)
+    expected = chi2_contingency(np.stack([first, second])[:, :3], correction=False, lambda_=power)
     for arms in ((first, second), (second, first)):
-        test = homogeneity([arms[0]], [arms[1]])
+        test = homogeneity([arms[0]], [arms[1]], power=power)
         assert test.statistic == pytest.approx(expected.statistic)
         assert test.asymptotic_p == pytest.approx(expected.pvalue)
         assert test.dof == 2
@@ -23,13 +25,13 @@ def test_statistic_is_that_of_the_contingency_table():
 
 
 @pytest.mark.parametrize("sizes", [(40, 40), (40, 400), (2000, 3000)], ids=["count", "unequal", "marginals"])
-@pytest.mark.parametrize("stop_after", [None, 5])
-def test_permutation_keeps_its_level(sizes, stop_after):
+@pytest.mark.parametrize(("stop_after", "power"), [(None, PEARSON), (5, LIKELIHOOD_RATIO)])
+def test_permutation_keeps_its_level(sizes, stop_after, power):
     rng = np.random.default_rng(2)
     alarms = 0
     for _ in range(NULL_AUDITS):
         first, second = (np.stack([rng.multinomial(n, law) for law in LAWS]) for n in sizes)
-        test = homogeneity(first, second, draws=99, stop_after=stop_after, rng=rng)
+        test = homogeneity(first, second, draws=99, stop_after=stop_after, power=power, rng=rng)
         alarms += test.monte_carlo.p_value <= 0.05
     assert 60 <= alarms <= MOST_ALARMS
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 from specaudit.stats.montecarlo import monte_carlo
 
@@ -65,3 +66,32 @@ def test_a_rule_without_draws_is_refused():
         monte_carlo(1.0, scripted([]), draws=0, stop_after=None, cells=1)
     with pytest.raises(ValueError, match="at least 1"):
         monte_carlo(1.0, scripted([]), draws=10, stop_after=0, cells=1)
+
+
+def test_a_randomised_p_lies_between_the_draws_above_and_those_at_the_observation():
+    result = monte_carlo(5.0, scripted([6, 4, 5, 1]), draws=4, stop_after=None, cells=1)
+    assert (result.ties, result.randomised_p(0.0), result.randomised_p(1.0)) == (1, 1 / 5, 3 / 5)
+    assert monte_carlo(np.inf, scripted([]), draws=9, stop_after=None, cells=1).randomised_p(0.5) == 0
+
+
+def test_randomised_p_values_of_a_coarse_statistic_are_uniform():
+    rng = np.random.default_rng(2)
+
+    def coarse(size):
+        return rng.integers(0, 3, size).astype(float)
+
+    results = [monte_carlo(coarse(1).item(), coarse, draws=19, stop_after=None, cells=1) for _ in range(2000)]
+    assert kstest([result.randomised_p(rng.random()) for result in results], "uniform").pvalue > 1e-3
+    assert kstest([result.p_value for result in results], "uniform").pvalue < 1e-6
+
+
+def test_a_randomised_p_needs_all_draws():
+    with pytest.raises(ValueError, match="fixed number of draws"):
+        monte_carlo(0.0, scripted([1] * 9), draws=9, stop_after=2, cells=1).randomised_p(0.5)
+    with pytest.raises(ValueError, match="uniform number"):
+        monte_carlo(0.0, scripted([1]), draws=1, stop_after=None, cells=1).randomised_p(np.nan)
+
+
+def test_a_statistic_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="not a number"):
+        monte_carlo(np.nan, scripted([1]), draws=1, stop_after=None, cells=1)
