@@ -1,6 +1,6 @@
 """What a decoder counts over its life: accepted, emitted, trimmed and undrafted, kept apart."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -15,11 +15,15 @@ class Step:
         drafted: drafts put before the verifier `[B]`; 0 is an undrafted step.
         verified: drafts that the verifier accepted `[B]`, those past a stop token included.
         emitted: tokens that left the engine `[B]`, the stop token last.
+        computed: tokens that the target read, those of prompts included, over all rows.
+        replayed: tokens among them that it had read before, over all rows.
     """
 
     drafted: IntArray
     verified: IntArray
     emitted: IntArray
+    computed: int = 0
+    replayed: int = 0
 
     @property
     def accepted(self) -> IntArray:
@@ -47,6 +51,10 @@ class Counters:
         prompt_tokens: prompt tokens processed.
         requests_stopped: requests that ended at a stop token.
         requests_at_length: requests that ended at their cap.
+        requests_failed: requests whose rules left no token to go on with.
+        computed_tokens: tokens that the target read: prompts, drafts, and what was replayed.
+        replayed_tokens: tokens among them that it read again after a preemption.
+        wasted_tokens: tokens planned ahead for requests that had ended by then.
     """
 
     accepted_per_position: tuple[int, ...]
@@ -59,21 +67,15 @@ class Counters:
     prompt_tokens: int = 0
     requests_stopped: int = 0
     requests_at_length: int = 0
+    requests_failed: int = 0
+    computed_tokens: int = 0
+    replayed_tokens: int = 0
+    wasted_tokens: int = 0
 
     def __add__(self, other: "Counters") -> "Counters":
         pairs = zip(self.accepted_per_position, other.accepted_per_position, strict=True)
-        return Counters(
-            accepted_per_position=tuple(a + b for a, b in pairs),
-            drafts=self.drafts + other.drafts,
-            draft_tokens=self.draft_tokens + other.draft_tokens,
-            accepted=self.accepted + other.accepted,
-            undrafted=self.undrafted + other.undrafted,
-            trimmed=self.trimmed + other.trimmed,
-            generation_tokens=self.generation_tokens + other.generation_tokens,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            requests_stopped=self.requests_stopped + other.requests_stopped,
-            requests_at_length=self.requests_at_length + other.requests_at_length,
-        )
+        totals = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)[1:]}
+        return Counters(accepted_per_position=tuple(a + b for a, b in pairs), **totals)
 
 
 class Accounting:
@@ -92,34 +94,46 @@ class Accounting:
 
     def record(self, step: Step) -> None:
         """Count one step of a batch."""
+        drafted = self.drafted(step)
         self.counters += Counters(
             accepted_per_position=self.accepted_per_position(step),
-            drafts=int(np.count_nonzero(step.drafted)),
-            draft_tokens=self.draft_tokens(step),
+            drafts=int(np.count_nonzero(drafted)),
+            draft_tokens=int(drafted.sum()),
             accepted=self.accepted(step),
-            undrafted=int(np.count_nonzero(step.drafted == 0)),
+            undrafted=int(np.count_nonzero(drafted == 0)),
             trimmed=int(step.trimmed.sum()),
             generation_tokens=int(step.emitted.sum()),
+            computed_tokens=step.computed,
+            replayed_tokens=step.replayed,
         )
 
-    def finish(self, *, stopped: int, at_length: int, prompt_tokens: int) -> None:
+    def waste(self, tokens: int) -> None:
+        """Count tokens that were planned for requests which had ended by then."""
+        self.counters += Counters(accepted_per_position=(0,) * self._width, wasted_tokens=tokens)
+
+    def finish(self, *, stopped: int, at_length: int, prompt_tokens: int, failed: int = 0) -> None:
         """Count requests that ended, by reason, and the prompt tokens they brought."""
         self.counters += Counters(
             accepted_per_position=(0,) * self._width,
             prompt_tokens=prompt_tokens,
             requests_stopped=stopped,
             requests_at_length=at_length,
+            requests_failed=failed,
         )
 
-    def draft_tokens(self, step: Step) -> int:
-        """Count the drafts of a step."""
-        return int(step.drafted.sum())
+    def drafted(self, step: Step) -> IntArray:
+        """Say how many drafts of each row count `[B]`."""
+        return step.drafted
+
+    def kept(self, step: Step) -> IntArray:
+        """Say how many drafts of each row count as accepted `[B]`: those that were emitted."""
+        return step.accepted
 
     def accepted(self, step: Step) -> int:
-        """Count the accepted drafts of a step, after trimming."""
-        return int(step.accepted.sum())
+        """Count the accepted drafts of a step."""
+        return int(self.kept(step).sum())
 
     def accepted_per_position(self, step: Step) -> tuple[int, ...]:
-        """Count the rows whose draft was accepted, for each position 0…K−1, after trimming."""
-        reached = np.bincount(step.accepted, minlength=self._width + 1)[::-1].cumsum()[::-1]
+        """Count the rows whose draft was accepted, for each position 0…K−1."""
+        reached = np.bincount(self.kept(step), minlength=self._width + 1)[::-1].cumsum()[::-1]
         return tuple(reached[1:].tolist())

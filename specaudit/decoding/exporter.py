@@ -44,6 +44,7 @@ class Exporter:
             *(self.speculation(counters) if counters.accepted_per_position else ()),
             *self.state(running, waiting),
             *self.traffic(counters),
+            *self.work(counters),
         ]
         return "\n".join(lines) + "\n"
 
@@ -93,7 +94,7 @@ class Exporter:
             "stop": counters.requests_stopped,
             "length": counters.requests_at_length,
             "abort": 0,
-            "error": 0,
+            "error": counters.requests_failed,
             "repetition": 0,
         }
         return [
@@ -108,6 +109,21 @@ class Exporter:
                 "Count of successfully processed requests.",
                 [({"finished_reason": reason}, n) for reason, n in reasons.items()],
             ),
+        ]
+
+    def work(self, counters: Counters) -> list[str]:
+        """Render what a step costs and what is lost of it, which vLLM does not show."""
+        families = {
+            "computed_tokens": ("Number of tokens that the target read.", counters.computed_tokens),
+            "replayed_tokens": ("Number of tokens read again after a preemption.", counters.replayed_tokens),
+            "wasted_tokens": ("Number of tokens planned ahead for requests that had ended.", counters.wasted_tokens),
+            "trimmed_tokens": ("Number of tokens lost to a stop inside an accepted block.", counters.trimmed),
+            "undrafted_steps": ("Number of steps of a request without a draft.", counters.undrafted),
+        }
+        return [
+            line
+            for name, (text, total) in families.items()
+            for line in self._counter(f"specaudit:{name}", text, [({}, total)])
         ]
 
     def _counter(self, name: str, text: str, samples: _Samples) -> list[str]:

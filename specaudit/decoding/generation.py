@@ -1,22 +1,22 @@
-"""What a decoder hands back for a batch of requests, and how it is written down step by step."""
+"""What a decoder hands back for a submission of requests."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specaudit.decoding.accounting import Step
 from specaudit.decoding.arrays import BoolArray, IntArray
+from specaudit.decoding.batch import Rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Generation:
-    """The completions of a batch, with what each step of each request did.
+    """The completions of a submission, with what each step of each request did.
 
     Attributes:
         tokens: emitted tokens `[B, max_tokens]`, padded with −1; a stop token is the last one of its row.
         lengths: number of emitted tokens `[B]`.
-        stopped: whether a stop token ended the request, rather than its cap, `[B]`.
+        stopped: whether a stop ended the request, rather than its cap, `[B]`.
         drafted_per_step: drafts of each step `[B, S]`, padded with −1 once the request has ended.
         accepted_per_step: accepted drafts that were emitted, in the same places.
         emitted_per_step: emitted tokens, in the same places; a step that a stop token cut short emits
@@ -51,57 +51,60 @@ class Generation:
         return np.asarray(self.accepted_per_step.clip(min=0).sum(axis=1))
 
 
-class Transcript:
-    """Collects the steps of a running batch into a `Generation`.
+class Submission:
+    """Requests that came together; their completions, as they end.
 
     Args:
         requests: number of requests `B`.
         max_tokens: largest cap among them.
-        width: largest number of tokens that a step can emit.
     """
 
-    def __init__(self, requests: int, max_tokens: int, width: int) -> None:
-        self._max_tokens = max_tokens
-        # The spare columns take the padding of a block that is written near the cap.
-        self._tokens = np.full((requests, max_tokens + width), -1)
-        self._steps: list[tuple[IntArray, Step]] = []
-        self.lengths = np.zeros(requests, dtype=np.int64)
-        self.stopped = np.zeros(requests, dtype=np.bool_)
+    def __init__(self, requests: int, max_tokens: int) -> None:
+        self._tokens = np.full((requests, max_tokens), -1)
+        self._lengths = np.zeros(requests, dtype=np.int64)
+        self._stopped = np.zeros(requests, dtype=np.bool_)
+        # Written request by request, read figure by figure.
+        self._log = np.full((requests, 0, 3), -1)
+        self._broken = np.zeros(requests, dtype=np.bool_)
+        self.running = requests
 
     @property
-    def empty(self) -> bool:
-        """Whether no step was taken yet."""
-        return not self._steps
+    def finished(self) -> bool:
+        """Whether all requests have ended."""
+        return self.running == 0
 
-    def append(self, rows: IntArray, out: IntArray, step: Step, stopped: BoolArray) -> None:
-        """Write down one step.
-
-        Args:
-            rows: the requests that took part `[b]`.
-            out: the block of each `[b, width]`, of which the first `step.emitted` tokens left the engine.
-            step: what the step did.
-            stopped: whether the request ended at a stop token `[b]`.
-        """
-        column = np.arange(out.shape[1])
-        block = np.where(column < step.emitted[:, None], out, -1)
-        self._tokens[rows[:, None], self.lengths[rows, None] + column] = block
-        self.lengths[rows] += step.emitted
-        self.stopped[rows] = stopped
-        self._steps.append((rows, step))
+    def take(self, rows: Rows) -> None:
+        """Write down requests that have ended."""
+        place, width = rows.place, min(self._tokens.shape[1], rows.tokens.shape[1])
+        column = np.arange(width) + rows.prompt_lengths[:, None]
+        inside = column < rows.lengths[:, None]
+        output = np.take_along_axis(rows.tokens, np.where(inside, column, 0), axis=1)
+        self._tokens[place, :width] = np.where(inside, output, -1)
+        self._lengths[place] = rows.output_lengths
+        self._stopped[place] = rows.stopped
+        self._broken[place] = rows.broken
+        steps = int(rows.steps.max())
+        if (missing := steps - self._log.shape[1]) > 0:
+            self._log = np.pad(self._log, ((0, 0), (0, missing), (0, 0)), constant_values=-1)
+        self._log[place, :steps] = rows.log[:, :steps]
+        self.running -= len(rows)
 
     def generation(self) -> Generation:
-        """Close the transcript."""
-        # Written step by step, hence step-major; read request by request.
-        per_step = np.full((3, len(self._steps), len(self.lengths)), -1)
-        for i, (rows, step) in enumerate(self._steps):
-            per_step[0, i, rows] = step.drafted
-            per_step[1, i, rows] = step.accepted
-            per_step[2, i, rows] = step.emitted
-        drafted, accepted, emitted = per_step.transpose(0, 2, 1)
+        """Close the submission.
+
+        Raises:
+            ValueError: a completion broke off, since its rules left no token to go on with.
+        """
+        if self._broken.any():
+            row = int(self._broken.argmax())
+            raise ValueError(
+                f"request {row}: behind {self._lengths[row]} tokens its sampling parameters and stop rules leave none"
+            )
+        drafted, accepted, emitted = np.moveaxis(self._log, 2, 0)
         return Generation(
-            tokens=self._tokens[:, : self._max_tokens],
-            lengths=self.lengths,
-            stopped=self.stopped,
+            tokens=self._tokens,
+            lengths=self._lengths,
+            stopped=self._stopped,
             drafted_per_step=drafted,
             accepted_per_step=accepted,
             emitted_per_step=emitted,

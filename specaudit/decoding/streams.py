@@ -79,12 +79,47 @@ class RowStreams:
         words >>= 11
         return words.astype(np.float64) * 2.0**-53
 
-    def rows(self, index: IntArray) -> "RowStreams":
-        """Select the streams of the rows that stay in the batch, each where it stands."""
+    def rows(self, index: IntArray | slice) -> "RowStreams":
+        """Select the streams of some rows, each where it stands; what they draw does not move the others."""
         kept = copy(self)
         kept._keys = self._keys[index]
-        kept._counters = self._counters[index]
+        kept._counters = self._counters[index].copy()
         return kept
+
+    def at(self, counters: IntArray) -> "RowStreams":
+        """Return the streams where so many uniforms have been drawn `[B]`."""
+        moved = copy(self)
+        moved._counters = counters.astype(np.uint64)
+        return moved
+
+    def put(self, index: IntArray | slice, streams: "RowStreams") -> None:
+        """Let rows `index` go on as the given streams do."""
+        self._keys[index] = streams._keys
+        self._counters[index] = streams._counters
+
+    def join(self, others: "RowStreams") -> "RowStreams":
+        """Append the rows of another batch."""
+        joined = copy(self)
+        joined._keys = np.concatenate([self._keys, others._keys])
+        joined._counters = np.concatenate([self._counters, others._counters])
+        return joined
+
+
+class Dealt:
+    """Deals out uniforms `[B, m]` that were drawn before, all at once."""
+
+    def __init__(self, uniforms: FloatArray) -> None:
+        self._uniforms = uniforms
+
+    def random(self, size: tuple[int, int], /) -> FloatArray:
+        """Hand out all of them.
+
+        Raises:
+            ValueError: `size` is another than theirs.
+        """
+        if size != self._uniforms.shape:
+            raise ValueError(f"uniforms of shape {list(self._uniforms.shape)} cannot fill {list(size)}")
+        return self._uniforms
 
 
 def _finalise(words: NDArray[np.uint64]) -> None:

@@ -1,14 +1,18 @@
 """The embedded reference decoder, in process: plain or speculating, its law known exactly."""
 
+import asyncio
 import time
 
 import numpy as np
 
+from specaudit.decoding.arrays import FloatArray, IntArray
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.exporter import CONTENT_TYPE, Exporter
 from specaudit.decoding.generation import Generation
-from specaudit.decoding.processors import SamplingParameters
-from specaudit.decoding.worlds import WORLDS
+from specaudit.decoding.models.markov import MarkovModel
+from specaudit.decoding.parameters import SamplingParameters, StopRules
+from specaudit.decoding.worlds import SmallModel
+from specaudit.engines.embedded import HOME, world_named
 from specaudit.engines.interface import Access, EngineFailure, Page, Probe
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Completion, Response, TokenLogprobs
@@ -16,31 +20,35 @@ from specaudit.model.entries import Failure
 from specaudit.model.errors import UsageError
 from specaudit.model.law import RevealedLaw
 from specaudit.model.plan import Arm
-from specaudit.model.request import Prompt, Request
-
-WORLD = "markov4"
-"""The world that is decoded unless another is asked for."""
+from specaudit.model.request import Prompt, Request, Sampling, Token
 
 MAX_CHOICES = 256
 """Completions per request."""
+
+_MAX_RUNNING = 4 * MAX_CHOICES
+"""Completions that are decoded at once."""
 
 
 def build(arm: Arm, access: Access) -> "ReferenceEngine":
     """Return the reference decoder with the arm's number of drafts per step.
 
     Raises:
-        UsageError: the arm asks for a variant, of which there is none.
+        UsageError: the arm asks for a variant or a world, of which there is none.
     """
     if arm.engine != "reference":
         raise UsageError(f"There is no engine named {arm.engine!r}.", hint="specaudit list engines")
-    return ReferenceEngine(SpeculativeDecoder(WORLDS[WORLD], draft_tokens=arm.draft_tokens or 0))
+    return ReferenceEngine(SpeculativeDecoder(world_named(arm.world or HOME), draft_tokens=arm.draft_tokens or 0))
 
 
 class ReferenceEngine:
-    """Answers requests from a decoder in this process, and shows its counters as a metrics page."""
+    """Answers requests from a decoder in this process, and shows its counters as a metrics page.
+
+    Requests that are asked for at the same time run in one batch.
+    """
 
     def __init__(self, decoder: SpeculativeDecoder, *, model_name: str | None = None) -> None:
         self.decoder = decoder
+        self._loop = decoder.start(_MAX_RUNNING)
         self.model_name = model_name or decoder.world.name
         now = time.time()
         self._exporter = Exporter(model_name=self.model_name, created=now, process_start=now)
@@ -62,24 +70,33 @@ class ReferenceEngine:
                 max_choices=MAX_CHOICES,
                 logprobs=self.vocabulary_size,
                 logprobs_mode="raw",
+                scores_prompts=True,
                 draft_tokens=self.decoder.draft_tokens,
             )
         )
 
-    def law(self) -> RevealedLaw:
-        """Return the target's raw law in every context."""
+    def law(self) -> RevealedLaw | None:
+        """Return the target's raw law in every context; None where contexts are without number."""
+        target = self.decoder.world.target
+        if not isinstance(target, MarkovModel):
+            return None
         contexts: list[tuple[int, ...]] = [(), *((token,) for token in range(self.vocabulary_size))]
-        table = self.decoder.world.target.logits(np.arange(-1, self.vocabulary_size))
+        drafter = self.decoder.world.drafter
+        drafts = drafter.model if isinstance(drafter, SmallModel) and not drafter.greedy else None
         return RevealedLaw(
             order=1,
             contexts=tuple(contexts),
-            logprobs=tuple(tuple(value if np.isfinite(value) else None for value in row) for row in table.tolist()),
+            logprobs=_table(target),
+            drafts=_table(drafts) if isinstance(drafts, MarkovModel) else None,
             eos=self.decoder.world.eos,
         )
 
     async def scrape(self) -> Page:
         """Return the counters as a metrics page."""
-        return Page(text=self._exporter.page(self.decoder.counters), content_type=CONTENT_TYPE)
+        return Page(
+            text=self._exporter.page(self.decoder.counters, running=self._loop.running, waiting=self._loop.waiting),
+            content_type=CONTENT_TYPE,
+        )
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -91,21 +108,18 @@ class ReferenceEngine:
             EngineFailure: the request asks for what this decoder does not have.
         """
         prompt = self.admit(request)
-        sampling = request.sampling
+        prompts = np.tile(np.array(prompt, dtype=np.int64), (request.n, 1))
         try:
-            generation = self.decoder.generate(
-                np.full(request.n, prompt[-1] if prompt else -1),
+            submission = self._loop.add(
+                prompts,
                 np.arange(request.n, dtype=np.uint64) + np.uint64(request.seed % 2**64),
                 max_tokens=request.max_tokens,
-                parameters=SamplingParameters(
-                    temperature=sampling.temperature, top_k=sampling.top_k, top_p=sampling.top_p
-                ),
-                stop=request.stop_token_ids,
-                ignore_eos=request.ignore_eos,
-                prompt_tokens=len(prompt),
+                parameters=self._parameters(request.sampling),
+                stop=StopRules(token_ids=request.stop_token_ids, ignore_eos=request.ignore_eos),
             )
         except ValueError as error:
             raise _refusal(str(error)) from error
+        generation = await self._finished(submission)
         logprobs = self._logprobs(prompt, generation, request.logprobs)
         rows = zip(generation.tokens.tolist(), generation.lengths.tolist(), generation.finish.tolist(), strict=True)
         completions = tuple(
@@ -119,9 +133,45 @@ class ReferenceEngine:
         return Response(
             completions=completions,
             prompt_token_ids=prompt,
+            scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
-            completion_tokens=int(generation.lengths.sum()),
+            completion_tokens=int(self.decoder.billed(generation).sum()),
         )
+
+    async def _finished(self, submission: int) -> Generation:
+        """Decode until a submission has ended; whoever waits takes the next step, which moves all."""
+        try:
+            while not self._loop.finished(submission):
+                self._loop.step()
+                await asyncio.sleep(0)
+            return self._loop.collect(submission)
+        except ValueError as error:
+            raise _refusal(str(error)) from error
+        finally:
+            self._loop.abort(submission)
+
+    def _parameters(self, sampling: Sampling) -> SamplingParameters:
+        """Translate the request's parameters; a bad word may be spelt.
+
+        Raises:
+            ValueError: a parameter is out of range.
+        """
+        return SamplingParameters(
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            min_p=sampling.min_p,
+            repetition_penalty=sampling.repetition_penalty,
+            presence_penalty=sampling.presence_penalty,
+            frequency_penalty=sampling.frequency_penalty,
+            logit_bias=sampling.logit_bias,
+            bad_words=tuple(self._word(word) for word in sampling.bad_words),
+            allowed_token_ids=sampling.allowed_token_ids,
+        )
+
+    def _word(self, tokens: tuple[Token, ...]) -> tuple[int, ...]:
+        """Return the ids of tokens, each an id or a text."""
+        return tuple(one for token in tokens for one in (self.encode(token) if isinstance(token, str) else (token,)))
 
     def admit(self, request: Request) -> tuple[int, ...]:
         """Return the prompt of a request as token ids, if the decoder, which sees last tokens only, may be asked.
@@ -149,27 +199,46 @@ class ReferenceEngine:
         """The target's raw logprobs at every emitted position, and its `count` most likely tokens there."""
         if count is None:
             return None
-        tokens, lengths = generation.tokens, generation.lengths
-        first = np.full((len(tokens), 1), prompt[-1] if prompt else -1)
-        table = self.decoder.world.target.logits(np.hstack([first, tokens[:, :-1]]))
-        order = np.argsort(-table, axis=-1, kind="stable")[..., :count]
-        ranked = np.take_along_axis(table, order, axis=-1)
-        chosen = np.take_along_axis(table, tokens[..., None].clip(0), axis=-1)[..., 0]
-        return [
-            tuple(
-                TokenLogprobs(
-                    token=int(tokens[row, i]),
-                    logprob=float(chosen[row, i]) if np.isfinite(chosen[row, i]) else None,
-                    top=tuple(
-                        (int(token), float(value))
-                        for token, value in zip(order[row, i], ranked[row, i], strict=True)
-                        if np.isfinite(value)
-                    ),
-                )
-                for i in range(lengths[row])
+        prompts = np.tile(np.array(prompt, dtype=np.int64), (len(generation.tokens), 1))
+        table = self.decoder.logprobs(prompts, generation)
+        return _reported(table, generation.tokens, generation.lengths, count)
+
+    def _scores(self, prompt: tuple[int, ...], request: Request) -> tuple[TokenLogprobs, ...] | None:
+        """The target's raw logprobs at the prompt's own tokens, from the one that the request names."""
+        if request.score_from is None or request.logprobs is None:
+            return None
+        tokens = np.array(prompt, dtype=np.int64)[None]
+        before, scored = tokens[:, : request.score_from], tokens[:, request.score_from :]
+        table = self.decoder.scores(before, scored)
+        return _reported(table, scored, np.array([scored.shape[1]]), request.logprobs)[0]
+
+
+def _table(chain: MarkovModel) -> tuple[tuple[float | None, ...], ...]:
+    """A chain's logprobs in every context, that of an empty prompt first."""
+    table = chain.logits(np.arange(-1, chain.vocabulary_size)).tolist()
+    return tuple(tuple(value if np.isfinite(value) else None for value in row) for row in table)
+
+
+def _reported(table: FloatArray, tokens: IntArray, lengths: IntArray, count: int) -> list[tuple[TokenLogprobs, ...]]:
+    """Logprobs `[B, L, V]` of tokens `[B, L]`, and the `count` most likely ones, as they are reported."""
+    order = np.argsort(-table, axis=-1, kind="stable")[..., :count]
+    ranked = np.take_along_axis(table, order, axis=-1)
+    chosen = np.take_along_axis(table, tokens[..., None].clip(0), axis=-1)[..., 0]
+    return [
+        tuple(
+            TokenLogprobs(
+                token=int(tokens[row, i]),
+                logprob=float(chosen[row, i]) if np.isfinite(chosen[row, i]) else None,
+                top=tuple(
+                    (int(token), float(value))
+                    for token, value in zip(order[row, i], ranked[row, i], strict=True)
+                    if np.isfinite(value)
+                ),
             )
-            for row in range(len(tokens))
-        ]
+            for i in range(lengths[row])
+        )
+        for row in range(len(tokens))
+    ]
 
 
 def _refusal(message: str) -> EngineFailure:

@@ -16,13 +16,15 @@ from specaudit.model.plan import Arm
 BUILT_IN = {
     "reference": "specaudit.engines.reference",
     "mutant": "specaudit.engines.mutant",
+    "control": "specaudit.engines.mutant",
     "openai": "specaudit.engines.openai",
 }
 
 DESCRIPTIONS = {
     "reference": "the embedded reference decoder, in process",
-    "mutant": "mutant:NAME, the reference decoder with one planted fault, in process",
-    "openai": "any server with an OpenAI-compatible /v1/completions, over HTTP (--endpoint)",
+    "mutant": "mutant:NAME[:DOSE], the reference decoder with one planted fault, in process",
+    "control": "control:NAME, an unusual but right decoder, in process",
+    "openai": "any server with an OpenAI-compatible /v1/completions or /v1/chat/completions (--endpoint)",
 }
 
 

@@ -1,11 +1,17 @@
 """Faults of the random streams."""
 
 from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from specaudit.decoding.arrays import FloatArray
+from specaudit.decoding.block import Block
 from specaudit.decoding.decoder import SpeculativeDecoder
-from specaudit.decoding.streams import UniformSource
+from specaudit.decoding.streams import Domain, RowStreams, UniformSource
 from specaudit.decoding.verify.chain import ChainVerifier
+from specaudit.decoding.worlds import World
 from specaudit.mutants.registry import register
 
 
@@ -24,9 +30,57 @@ class ReuseUniform(ChainVerifier):
         return coins
 
 
+class SharedStream(SpeculativeDecoder):
+    """Drafter and verifier are seeded alike, so that a draft and the coin that judges it are one number.
+
+    Each law is right by itself; but a draft that a small number drew is then judged by that small number.
+
+    Seen: OpenVINO GenAI, where it moves the law of the textbook rule by TV .23.
+    """
+
+    def streams(self, seeds: NDArray[np.integer], domain: Domain) -> RowStreams:
+        """Give the verifier the drafter's stream."""
+        return super().streams(seeds, Domain.DRAFTER)
+
+
+class SeedIgnored(SpeculativeDecoder):
+    """The request's seed has no effect: the streams are numbered in the order in which requests come.
+
+    Seen: sgl-project/sglang issue 30822; vllm-project/vllm issue 6038.
+    """
+
+    def __init__(self, world: World, **options: Any) -> None:
+        super().__init__(world, **options)
+        self._given = dict.fromkeys(Domain, 0)
+
+    def streams(self, seeds: NDArray[np.integer], domain: Domain) -> RowStreams:
+        """Take the next numbers."""
+        first = self._given[domain]
+        self._given[domain] += len(seeds)
+        return super().streams(np.arange(first, first + len(seeds)), domain)
+
+
+class SeedDependsOnBatch(SpeculativeDecoder):
+    """All rows of a batch are judged by numbers of the first row's stream, so that neighbours decide which they are.
+
+    The law of every request is right.
+
+    Seen: sgl-project/sglang issue 33395.
+    """
+
+    def coins(self, streams: RowStreams, block: Block) -> FloatArray:
+        """Let the first row's stream serve all."""
+        first = streams.rows(slice(1))
+        own = super().coins(streams, block)
+        return first.random((1, own.size)).reshape(own.shape) if len(block) else own
+
+
+register("seed-ignored", family="rng", fault=SeedIgnored, build=SeedIgnored)
+register("seed-depends-on-batch", family="rng", fault=SeedDependsOnBatch, build=SeedDependsOnBatch)
 register(
     "reuse-uniform",
     family="rng",
     fault=ReuseUniform,
     build=partial(SpeculativeDecoder, verifier=ReuseUniform()),
 )
+register("shared-stream", family="rng", fault=SharedStream, build=SharedStream)

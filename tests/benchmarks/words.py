@@ -30,14 +30,14 @@ RUNS = 5
 def vectorised(words: int) -> np.ndarray:
     """Words of the shipped decoder `[words, LENGTH]`, drafted from the first token on."""
     decoder = SpeculativeDecoder(MARKOV4, draft_tokens=DRAFTS, first_token="drafted")
-    return decoder.generate(np.full(words, -1), np.arange(words), max_tokens=CAP).tokens[:, :LENGTH]
+    return decoder.generate(np.empty((words, 0), dtype=np.int64), np.arange(words), max_tokens=CAP).tokens[:, :LENGTH]
 
 
 def one_by_one(words: int) -> np.ndarray:
     """Words of the textbook loop `[words, LENGTH]`, the reference that the ratio is against."""
     rng = np.random.default_rng(0)
     target = np.exp(MARKOV4.target.logits(np.arange(-1, SIZE)))
-    drafter = np.exp(MARKOV4.drafter.logits(np.arange(-1, SIZE)))
+    drafter = np.exp(MARKOV4.drafter.model.logits(np.arange(-1, SIZE)))
     out = np.empty((words, LENGTH), dtype=np.int64)
     for row in range(words):
         emitted: list[int] = []

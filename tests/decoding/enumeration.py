@@ -39,7 +39,7 @@ def block_law(verifier, world, last, width):
     drafts = _tuples(vocabulary, width)
     contexts = np.column_stack([np.full(len(drafts), last), drafts])
     p = world.target.probabilities(contexts, UNFILTERED)
-    q = world.drafter.probabilities(contexts[:, :-1], UNFILTERED)
+    q = world.drafter.model.probabilities(contexts[:, :-1], UNFILTERED)
     drawn = np.take_along_axis(q, drafts[..., None], axis=2)[..., 0]
     possible = drawn.all(axis=1)
     return _drive(verifier, drafts[possible], q[possible], p[possible], drawn[possible])

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from specaudit.decoding.models.markov import MarkovModel
-from specaudit.decoding.worlds import World
+from specaudit.decoding.worlds import SmallModel, World
 
 # The same examples every time, however slow the machine.
 steady = settings(deadline=None, derandomize=True)
@@ -28,7 +28,7 @@ def chains(draw, vocabulary):
 def worlds(draw, max_vocabulary=4, eos=None):
     vocabulary = draw(st.integers(1, max_vocabulary))
     target, drafter = draw(chains(vocabulary)), draw(chains(vocabulary))
-    return World(name="random", target=target, drafter=drafter, eos=eos)
+    return World(name="random", target=target, drafter=SmallModel(model=drafter), eos=eos)
 
 
 @st.composite

@@ -40,9 +40,20 @@ def test_a_step_is_counted_after_trimming():
 def test_finished_requests_are_counted_by_reason():
     accounting = Accounting(1)
     accounting.finish(stopped=2, at_length=3, prompt_tokens=40)
-    accounting.finish(stopped=1, at_length=0, prompt_tokens=2)
+    accounting.finish(stopped=1, at_length=0, prompt_tokens=2, failed=4)
     assert accounting.counters == Counters(
-        accepted_per_position=(0,), requests_stopped=3, requests_at_length=3, prompt_tokens=42
+        accepted_per_position=(0,), requests_stopped=3, requests_at_length=3, requests_failed=4, prompt_tokens=42
+    )
+
+
+def test_work_is_counted_apart_from_what_comes_of_it():
+    accounting = Accounting(1)
+    nothing = np.zeros(0, int)
+    accounting.record(Step(drafted=nothing, verified=nothing, emitted=nothing, computed=7, replayed=3))
+    accounting.record(Step(drafted=nothing, verified=nothing, emitted=nothing, computed=5))
+    accounting.waste(4)
+    assert accounting.counters == Counters(
+        accepted_per_position=(0,), computed_tokens=12, replayed_tokens=3, wasted_tokens=4
     )
 
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.models.markov import MarkovModel
-from specaudit.decoding.processors import UNFILTERED, SamplingParameters
-from specaudit.decoding.worlds import MARKOV4, World
+from specaudit.decoding.parameters import UNFILTERED, SamplingParameters, StopRules
+from specaudit.decoding.worlds import MARKOV4, SmallModel, World
 
 from .enumeration import chain_law
 from .strategies import steady, worlds
@@ -20,7 +20,7 @@ BOUND = 103.5
 
 
 def empty_prompts(requests):
-    return np.full(requests, -1)
+    return np.empty((requests, 0), dtype=int)
 
 
 def generate(decoder, requests, first_seed=0, **options):
@@ -40,7 +40,7 @@ def chi_square(words, law):
 def cycle(eos=None):
     """A world in which 0, 1, 2, 3, 0, … is certain, and the drafter knows it."""
     model = MarkovModel([1, 0, 0, 0], np.roll(np.eye(4), 1, axis=1))
-    return World(name="cycle", target=model, drafter=model, eos=eos)
+    return World(name="cycle", target=model, drafter=SmallModel(model=model), eos=eos)
 
 
 @pytest.mark.parametrize("first_token", MODES)
@@ -91,13 +91,13 @@ def test_stopped_words_have_the_targets_law(first_token):
     parameters=st.builds(SamplingParameters, temperature=st.just(0.0), top_k=st.integers(0, 2)),
 )
 def test_greedy_tokens_are_those_of_plain_greedy_decoding(world, width, first_token, parameters):
-    prompts = np.arange(-1, world.vocabulary_size)
+    prompts = np.arange(-1, world.vocabulary_size)[:, None]
     seeds = np.arange(len(prompts))
     speculative = SpeculativeDecoder(world, draft_tokens=width, first_token=first_token)
     plain = SpeculativeDecoder(world, draft_tokens=0).generate(prompts, seeds, max_tokens=9, parameters=GREEDY)
     generation = speculative.generate(prompts, seeds + 100, max_tokens=9, parameters=parameters)
     np.testing.assert_array_equal(generation.tokens, plain.tokens)
-    argmax = world.target.probabilities(prompts, UNFILTERED).argmax(axis=1)
+    argmax = world.target.probabilities(prompts[:, 0], UNFILTERED).argmax(axis=1)
     np.testing.assert_array_equal(plain.tokens[:, 0], argmax)
 
 
@@ -117,7 +117,7 @@ def test_a_generation_is_consistent(world, width, first_token, caps, seed, tempe
     decoder = SpeculativeDecoder(world, draft_tokens=width, first_token=first_token)
     caps = np.array(caps, dtype=int)
     seeds = seed + np.arange(len(caps))
-    options = {"parameters": parameters, "stop": stop}
+    options = {"parameters": parameters, "stop": StopRules(token_ids=tuple(stop))}
     generation = decoder.generate(empty_prompts(len(caps)), seeds, max_tokens=caps, **options)
 
     column = np.arange(generation.tokens.shape[1])
@@ -129,7 +129,7 @@ def test_a_generation_is_consistent(world, width, first_token, caps, seed, tempe
     assert (generation.stopped | (generation.lengths == caps)).all()
     np.testing.assert_array_equal(generation.finish, np.where(generation.stopped, "stop", "length"))
 
-    contexts = np.column_stack([empty_prompts(len(caps)), generation.tokens])[:, :-1]
+    contexts = np.column_stack([np.full(len(caps), -1), generation.tokens])[:, :-1]
     laws = world.target.probabilities(contexts, parameters)
     row, place = np.nonzero(generation.tokens >= 0)
     assert (laws[row, place, generation.tokens[row, place]] > 0).all()
@@ -168,7 +168,7 @@ def test_a_generation_is_consistent(world, width, first_token, caps, seed, tempe
 
 def test_a_row_does_not_depend_on_its_batch():
     decoder = SpeculativeDecoder(MARKOV4, draft_tokens=3)
-    prompts, seeds, caps = np.arange(200) % 5 - 1, 7 * np.arange(200), 5 + np.arange(200) % 40
+    prompts, seeds, caps = np.arange(200)[:, None] % 5 - 1, 7 * np.arange(200), 5 + np.arange(200) % 40
     batch = decoder.generate(prompts, seeds, max_tokens=caps)
     for i in (0, 17, 199):
         alone = decoder.generate(prompts[[i]], seeds[[i]], max_tokens=caps[[i]])
@@ -198,7 +198,7 @@ def test_eos_ends_a_block(eos, width, tokens, accepted, trimmed):
 
 def test_stop_tokens_come_on_top_of_eos():
     decoder = SpeculativeDecoder(cycle(eos=3), draft_tokens=3)
-    assert generate(decoder, 1, max_tokens=8, stop=[2]).tokens.tolist() == [[0, 1, 2] + [-1] * 5]
+    assert generate(decoder, 1, max_tokens=8, stop=StopRules(token_ids=(2,))).tokens.tolist() == [[0, 1, 2] + [-1] * 5]
     assert generate(decoder, 1, max_tokens=8).tokens.tolist() == [[0, 1, 2, 3] + [-1] * 4]
 
 
@@ -228,8 +228,8 @@ def test_a_stop_at_the_cap_is_a_stop():
 
 def test_counters_live_as_long_as_the_decoder():
     decoder = SpeculativeDecoder(cycle(), draft_tokens=3)
-    generate(decoder, 2, max_tokens=5, prompt_tokens=7)
-    generate(decoder, 1, max_tokens=5, prompt_tokens=4)
+    decoder.generate(np.array([[0, 1, 2, 3], [1, 2, 3, -1]]), np.arange(2), max_tokens=5)
+    decoder.generate(np.array([[3, 0, 1, 2]]), np.arange(1), max_tokens=5)
     assert decoder.counters.prompt_tokens == 11
     assert decoder.counters.requests_at_length == 3
     assert decoder.counters.accepted_per_position == (3, 3, 3)
@@ -245,20 +245,23 @@ def test_an_empty_batch_generates_nothing():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"last": np.array([0, 4])}, "request 1: last token 4 is not one of 4 tokens, nor -1"),
-        ({"last": np.array([-2, 0])}, "request 0: last token -2"),
-        ({"last": np.array([0])}, r"got \[1\], \[2\], \[\]"),
-        ({"seeds": np.array([[1], [2]])}, r"got \[2\], \[2, 1\], \[\]"),
+        ({"prompts": np.array([[0], [4]])}, "request 1: token 4 is not one of 4 tokens"),
+        ({"prompts": np.array([[-2], [0]])}, "request 0: token -2"),
+        ({"prompts": np.array([[0, 1], [-1, 0]])}, r"request 1: a prompt is padded with -1 on its right only"),
+        ({"prompts": np.array([[0]])}, r"got \[1, 1\], \[2\], \[\]"),
+        ({"prompts": np.array([0, 1])}, r"got \[2\], \[2\], \[\]"),
+        ({"seeds": np.array([[1], [2]])}, r"got \[2, 1\], \[2, 1\], \[\]"),
         ({"seeds": np.array([0.5, 1.5])}, "seeds must be integers"),
         ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
         ({"max_tokens": np.array([3, 0])}, "max_tokens must be at least 1, got 0"),
-        ({"max_tokens": np.array([3, 3, 3])}, r"got \[2\], \[2\], \[3\]"),
-        ({"stop": [1, 4]}, "stop token 4 is not one of 4 tokens"),
-        ({"stop": [-1]}, "stop token -1 is not one of 4 tokens"),
+        ({"max_tokens": np.array([3, 3, 3])}, r"got \[2, 1\], \[2\], \[3\]"),
+        ({"stop": StopRules(token_ids=(1, 4))}, "stop token 4 is not one of 4 tokens"),
+        ({"stop": StopRules(token_ids=(-1,))}, "stop token -1 is not one of 4 tokens"),
+        ({"parameters": [UNFILTERED]}, "2 requests cannot have 1 parameters and 2 stop rules"),
     ],
 )
 def test_bad_requests_are_refused(arguments, message):
-    good = {"last": np.array([0, 1]), "seeds": np.array([1, 2]), "max_tokens": 3}
+    good = {"prompts": np.array([[0], [1]]), "seeds": np.array([1, 2]), "max_tokens": 3}
     with pytest.raises(ValueError, match=message):
         SpeculativeDecoder(MARKOV4).generate(**(good | arguments))
 

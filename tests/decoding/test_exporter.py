@@ -14,6 +14,10 @@ COUNTERS = Counters(
     prompt_tokens=12,
     requests_stopped=1,
     requests_at_length=3,
+    requests_failed=2,
+    computed_tokens=41,
+    replayed_tokens=6,
+    wasted_tokens=5,
 )
 
 PAGE = """\
@@ -75,7 +79,7 @@ vllm:generation_tokens_created{engine="0",model_name="markov4"} 1795958842.5
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="markov4"} 1.0
 vllm:request_success_total{engine="0",finished_reason="length",model_name="markov4"} 3.0
 vllm:request_success_total{engine="0",finished_reason="abort",model_name="markov4"} 0.0
-vllm:request_success_total{engine="0",finished_reason="error",model_name="markov4"} 0.0
+vllm:request_success_total{engine="0",finished_reason="error",model_name="markov4"} 2.0
 vllm:request_success_total{engine="0",finished_reason="repetition",model_name="markov4"} 0.0
 # HELP vllm:request_success_created Count of successfully processed requests.
 # TYPE vllm:request_success_created gauge
@@ -84,6 +88,36 @@ vllm:request_success_created{engine="0",finished_reason="length",model_name="mar
 vllm:request_success_created{engine="0",finished_reason="abort",model_name="markov4"} 1795958842.5
 vllm:request_success_created{engine="0",finished_reason="error",model_name="markov4"} 1795958842.5
 vllm:request_success_created{engine="0",finished_reason="repetition",model_name="markov4"} 1795958842.5
+# HELP specaudit:computed_tokens_total Number of tokens that the target read.
+# TYPE specaudit:computed_tokens_total counter
+specaudit:computed_tokens_total{engine="0",model_name="markov4"} 41.0
+# HELP specaudit:computed_tokens_created Number of tokens that the target read.
+# TYPE specaudit:computed_tokens_created gauge
+specaudit:computed_tokens_created{engine="0",model_name="markov4"} 1795958842.5
+# HELP specaudit:replayed_tokens_total Number of tokens read again after a preemption.
+# TYPE specaudit:replayed_tokens_total counter
+specaudit:replayed_tokens_total{engine="0",model_name="markov4"} 6.0
+# HELP specaudit:replayed_tokens_created Number of tokens read again after a preemption.
+# TYPE specaudit:replayed_tokens_created gauge
+specaudit:replayed_tokens_created{engine="0",model_name="markov4"} 1795958842.5
+# HELP specaudit:wasted_tokens_total Number of tokens planned ahead for requests that had ended.
+# TYPE specaudit:wasted_tokens_total counter
+specaudit:wasted_tokens_total{engine="0",model_name="markov4"} 5.0
+# HELP specaudit:wasted_tokens_created Number of tokens planned ahead for requests that had ended.
+# TYPE specaudit:wasted_tokens_created gauge
+specaudit:wasted_tokens_created{engine="0",model_name="markov4"} 1795958842.5
+# HELP specaudit:trimmed_tokens_total Number of tokens lost to a stop inside an accepted block.
+# TYPE specaudit:trimmed_tokens_total counter
+specaudit:trimmed_tokens_total{engine="0",model_name="markov4"} 1.0
+# HELP specaudit:trimmed_tokens_created Number of tokens lost to a stop inside an accepted block.
+# TYPE specaudit:trimmed_tokens_created gauge
+specaudit:trimmed_tokens_created{engine="0",model_name="markov4"} 1795958842.5
+# HELP specaudit:undrafted_steps_total Number of steps of a request without a draft.
+# TYPE specaudit:undrafted_steps_total counter
+specaudit:undrafted_steps_total{engine="0",model_name="markov4"} 4.0
+# HELP specaudit:undrafted_steps_created Number of steps of a request without a draft.
+# TYPE specaudit:undrafted_steps_created gauge
+specaudit:undrafted_steps_created{engine="0",model_name="markov4"} 1795958842.5
 """
 
 
@@ -95,7 +129,7 @@ def samples(page):
     return [sample for family in text_string_to_metric_families(page) for sample in family.samples]
 
 
-def test_the_page_is_vllms():
+def test_the_page_is_vllms_and_what_vllm_does_not_show():
     assert exporter().page(COUNTERS, running=2, waiting=1) == PAGE
 
 

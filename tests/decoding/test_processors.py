@@ -1,11 +1,19 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specaudit.decoding.processors import UNFILTERED, SamplingParameters, process
+from specaudit.decoding.automata import Grammar
+from specaudit.decoding.history import History
+from specaudit.decoding.parameters import TO_THE_END, UNFILTERED, SamplingParameters, StopRules
+from specaudit.decoding.processors import ORDERS, Processors, process
+from specaudit.decoding.rules import RuleTable
+from specaudit.laws import processors as laws
+from specaudit.laws.orders import LLAMA_CPP, TRANSFORMERS
+from specaudit.model.request import Sampling
 
 from .strategies import steady
 
@@ -129,3 +137,128 @@ def test_parameters_out_of_range_are_refused(parameters):
 
 def test_the_default_changes_nothing():
     assert SamplingParameters() == UNFILTERED == sampling(1.0, 0, 1.0)
+
+
+V = 5
+TOKENS = st.lists(st.integers(0, V - 1), max_size=6)
+PENALTIES = st.sampled_from([0.0, 0.5, -1.0])
+PARAMETERS = st.builds(
+    SamplingParameters,
+    temperature=st.sampled_from([0.0, 0.6, 1.0, 1.7]),
+    top_k=st.sampled_from([0, 0, 2, 3]),
+    top_p=st.sampled_from([1.0, 0.8, 0.5]),
+    min_p=st.sampled_from([0.0, 0.2]),
+    repetition_penalty=st.sampled_from([1.0, 1.3, 0.8]),
+    presence_penalty=PENALTIES,
+    frequency_penalty=PENALTIES,
+    logit_bias=st.sampled_from([(), ((1, 2.0), (3, -4.0))]),
+    bad_words=st.sampled_from([(), ((2,),), ((0, 1), (1, 1, 3))]),
+    allowed_token_ids=st.sampled_from([None, (0, 1, 3)]),
+)
+
+
+@st.composite
+def batches(draw):
+    rows = draw(st.integers(1, 4))
+    drafts = draw(st.integers(0, 3))
+    prompts = [draw(TOKENS) for _ in range(rows)]
+    outputs = [draw(TOKENS) for _ in range(rows)]
+    drafted = [draw(st.lists(st.integers(0, V - 1), min_size=drafts, max_size=drafts)) for _ in range(rows)]
+    logits = np.random.default_rng(draw(st.integers(0, 99))).normal(size=(rows, drafts + 1, V)) * 2
+    parameters = [draw(PARAMETERS) for _ in range(rows)]
+    return prompts, outputs, drafted, logits, parameters
+
+
+def histories(prompts, outputs, drafted, rules):
+    said = [prompt + output for prompt, output in zip(prompts, outputs, strict=True)]
+    tokens = np.full((len(said), max(map(len, said))), -1)
+    for row, one in zip(tokens, said, strict=True):
+        row[: len(one)] = one
+    drafts = np.array(drafted, dtype=int).reshape(len(said), -1)
+    return History(
+        tokens=tokens,
+        prompt_lengths=np.array([len(prompt) for prompt in prompts]),
+        lengths=np.array([len(one) for one in said]),
+        drafts=drafts,
+        before=np.tri(drafts.shape[1] + 1, drafts.shape[1], k=-1, dtype=bool),
+        grammar=rules.grammar,
+    )
+
+
+def rules_of(parameters, stops=None):
+    table = RuleTable(V, eos=0)
+    stops = stops or [TO_THE_END] * len(parameters)
+    return table.rules(np.array([table.number(*one) for one in zip(parameters, stops, strict=True)]))
+
+
+@settings(steady, max_examples=150)
+@given(batches(), st.sampled_from([("vllm", laws.VLLM), ("transformers", TRANSFORMERS), ("llama.cpp", LLAMA_CPP)]))
+def test_every_row_is_processed_as_the_audit_would_by_itself(batch, order):
+    """Against the audit's own processors, which take one law at a time and share no code with these."""
+    prompts, outputs, drafted, logits, parameters = batch
+    engine, auditors = order
+    if engine != "vllm":
+        neutral = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+        neutral |= {"bad_words": (), "allowed_token_ids": None}
+        parameters = [dataclasses.replace(one, **neutral) for one in parameters]
+    rules = rules_of(parameters)
+    got = Processors(ORDERS[engine])(logits, rules, histories(prompts, outputs, drafted, rules))
+    for row, one in enumerate(parameters):
+        asked = {name: value for name, value in vars(one).items() if name != "grammar"}
+        for place in range(logits.shape[1]):
+            history = laws.History(tuple(prompts[row]), tuple(outputs[row] + drafted[row][:place]))
+            try:
+                wanted = laws.processed(logits[row, place], Sampling(**asked), order=auditors, history=history)
+            except ValueError:
+                wanted = np.zeros(V)
+            np.testing.assert_allclose(got[row, place], wanted, atol=1e-9)
+
+
+# Accepts 0 1 0 1 …, ended by 4.
+GRAMMAR = Grammar(np.array([[1, -1, -1, -1, 2], [-1, 0, -1, -1, 2], [-1, -1, -1, -1, -1]]))
+
+
+def test_a_grammar_masks_every_row_behind_the_drafts_before_it():
+    rules = rules_of([SamplingParameters(grammar=GRAMMAR), UNFILTERED])
+    history = histories([[3], [3]], [[], []], [[0, 1, 4], [0, 1, 4]], rules)
+    laws = Processors()(np.zeros((2, 4, V)), rules, history)
+    allowed = [np.flatnonzero(law).tolist() for law in laws[0]]
+    assert allowed == [[0, 4], [1, 4], [0, 4], []]
+    assert (laws[1] == 1 / V).all()
+
+
+def test_behind_a_draft_that_the_grammar_refuses_anything_goes():
+    rules = rules_of([SamplingParameters(grammar=GRAMMAR)])
+    history = histories([[]], [[]], [[3, 2]], rules)
+    laws = Processors()(np.zeros((1, 3, V)), rules, history)
+    assert [np.count_nonzero(law) for law in laws[0]] == [2, V, V]
+
+
+def test_stop_tokens_are_forbidden_until_there_are_enough():
+    stops = [StopRules(min_tokens=2, token_ids=(3,)), StopRules(min_tokens=2, ignore_eos=True), TO_THE_END]
+    rules = rules_of([UNFILTERED] * 3, stops)
+    history = histories([[1]] * 3, [[1]] * 3, [[1, 1]] * 3, rules)
+    laws = Processors()(np.zeros((3, 3, V)), rules, history)
+    forbidden = [[np.flatnonzero(law == 0).tolist() for law in row] for row in laws]
+    assert forbidden == [[[0, 3], [], []], [[], [], []], [[], [], []]]
+
+
+def test_a_first_token_that_nothing_is_left_for_is_refused():
+    with pytest.raises(ValueError, match=r"SamplingParameters\(.* leave no token of a row"):
+        process(np.zeros(3), SamplingParameters(allowed_token_ids=(1,), bad_words=((1,),)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"min_p": 1.5}, "min_p must be in"),
+        ({"repetition_penalty": 0}, "repetition_penalty must be finite and above 0"),
+        ({"presence_penalty": np.inf}, "presence_penalty must be finite"),
+        ({"logit_bias": ((0, np.nan),)}, "logit_bias must be numbers below infinity"),
+        ({"bad_words": ((),)}, "bad_words must be sequences of at least one token"),
+        ({"allowed_token_ids": ()}, "allowed_token_ids must name at least one token"),
+    ],
+)
+def test_later_parameters_out_of_range_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SamplingParameters(**parameters)

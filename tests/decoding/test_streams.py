@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from specaudit.decoding.streams import Domain, RowStreams
+from specaudit.decoding.streams import Dealt, Domain, RowStreams
 
 SEEDS = np.arange(1_000)
 DRAWS = 64
@@ -103,6 +103,30 @@ def test_a_row_goes_on_where_it_stands_when_others_leave():
     assert len(left) == 3
     np.testing.assert_array_equal(left.random((3, 4)), uniforms()[stay, 3:7])
     np.testing.assert_array_equal(left.rows(np.array([1])).random((1, 2)), uniforms()[[3], 7:9])
+
+
+def test_rows_are_put_back_where_they_belong():
+    streams = RowStreams(SEEDS, Domain.VERIFIER)
+    some = streams.rows(np.array([5, 2]))
+    some.random((2, 3))
+    streams.put(np.array([5, 0]), some)
+    drawn = streams.random((len(SEEDS), 2))
+    np.testing.assert_array_equal(drawn[[5, 0]], uniforms()[[5, 2], 3:5])
+    np.testing.assert_array_equal(drawn[1:5], uniforms()[1:5, :2])
+
+
+def test_streams_join_and_go_to_any_place():
+    joined = RowStreams(SEEDS[:3], Domain.DRAFTER).join(RowStreams(SEEDS[3:5], Domain.DRAFTER))
+    wanted = uniforms(SEEDS[:5], Domain.DRAFTER)
+    np.testing.assert_array_equal(joined.at(np.arange(5)).random((5, 1))[:, 0], wanted[np.arange(5), np.arange(5)])
+    np.testing.assert_array_equal(joined.random((5, 2)), wanted[:, :2])
+
+
+def test_what_was_drawn_before_is_dealt_once_and_whole():
+    drawn = uniforms()[:4, :3]
+    assert Dealt(drawn).random((4, 3)) is drawn
+    with pytest.raises(ValueError, match=r"uniforms of shape \[4, 3\] cannot fill \[4, 2\]"):
+        Dealt(drawn).random((4, 2))
 
 
 def test_the_callers_seeds_stay_as_they_are():

@@ -8,7 +8,7 @@ import pytest
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.models.markov import MarkovModel
 from specaudit.decoding.processors import UNFILTERED, SamplingParameters
-from specaudit.decoding.worlds import MARKOV4, World
+from specaudit.decoding.worlds import MARKOV4, SmallModel, World
 from specaudit.mutants import registry
 
 REQUESTS = 50_000
@@ -18,7 +18,7 @@ WORD_LAW = np.array([LAWS[0, a] * LAWS[1 + a, b] * LAWS[1 + b, c] for a, b, c in
 
 def generate(decoder, **options):
     options = {"max_tokens": 6} | options
-    return decoder.generate(np.full(REQUESTS, -1), np.arange(REQUESTS), **options)
+    return decoder.generate(np.empty((REQUESTS, 0), dtype=int), np.arange(REQUESTS), **options)
 
 
 def misfit(generation):
@@ -76,7 +76,7 @@ def test_a_counted_bonus_token_breaks_the_identities_and_nothing_else():
 
 def test_a_counted_bonus_token_lifts_the_rate_above_1():
     model = MarkovModel([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]])
-    world = World(name="agreement", target=model, drafter=model)
+    world = World(name="agreement", target=model, drafter=SmallModel(model=model))
     decoder = registry.get("bonus-in-numerator").build(world, draft_tokens=3, first_token="drafted")
     generate(decoder, max_tokens=8)
     assert decoder.counters.accepted / decoder.counters.draft_tokens == pytest.approx(4 / 3)

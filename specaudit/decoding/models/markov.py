@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from specaudit.decoding.arrays import FloatArray, IntArray
+from specaudit.decoding.arrays import BoolArray, FloatArray, IntArray
+from specaudit.decoding.models.interface import Cache, Forward
 from specaudit.decoding.processors import SamplingParameters, process
 
 _TOLERANCE = 1e-9
@@ -14,7 +15,7 @@ _TOLERANCE = 1e-9
 class MarkovModel:
     """A chain over `V` tokens with a start state, in which the next token depends on the last one.
 
-    The context of a chain is its last token; −1 stands for the empty prompt.
+    The context of a chain is its last token; BOS (−1) stands for the empty prompt.
 
     Args:
         start: law of the first token, `[V]`.
@@ -42,6 +43,23 @@ class MarkovModel:
         """Number of tokens `V`."""
         return int(self._logits.shape[1])
 
+    def cache(self, slots: int, *, tokens: int | None = None) -> "TokenCounts":
+        """Return an empty memory; see `Model`."""
+        return TokenCounts(slots, tokens=tokens)
+
+    def forward(
+        self,
+        tokens: IntArray,
+        count: IntArray,
+        cache: Cache,
+        slots: IntArray,
+        *,
+        visible: BoolArray | None = None,
+        depth: IntArray | None = None,
+    ) -> Forward:
+        """Read new tokens; each is a whole context by itself, in a chain as in a tree. See `Model`."""
+        return Forward(logits=self.logits(tokens))
+
     def logits(self, last: IntArray) -> FloatArray:
         """Logits of the next token, `log p`, after each last token: `[...] -> [..., V]`."""
         return self._logits.take(last, axis=0)
@@ -52,6 +70,42 @@ class MarkovModel:
 
     def _process(self, parameters: SamplingParameters) -> FloatArray:
         return process(self._logits, parameters)
+
+
+class TokenCounts:
+    """The memory of a model that needs none: how many tokens each slot holds, and what room there is.
+
+    Args:
+        slots: number of sequences held at once.
+        tokens: room for that many tokens over all slots together; None for as many as are asked for.
+    """
+
+    def __init__(self, slots: int, *, tokens: int | None = None) -> None:
+        self._room = tokens
+        self._held = np.zeros(slots, dtype=np.int64)
+        self._lengths = np.zeros(slots, dtype=np.int64)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Committed tokens of every slot `[slots]`."""
+        return self._lengths.copy()
+
+    def reserve(self, slots: IntArray, tokens: IntArray) -> BoolArray:
+        """Make room for that many more tokens in each slot, first come first served; see `Cache`."""
+        if self._room is None:
+            return np.ones(len(slots), dtype=np.bool_)
+        missing = np.maximum(self._lengths[slots] + tokens - self._held[slots], 0)
+        granted: BoolArray = (missing == 0) | (missing.cumsum() <= self._room - self._held.sum())
+        self._held[slots[granted]] += missing[granted]
+        return granted
+
+    def commit(self, slots: IntArray, kept: IntArray) -> None:
+        """Keep the tokens of the slots' last forward pass that `kept` `[b, n]` names; see `Cache`."""
+        self._lengths[slots] += np.count_nonzero(kept >= 0, axis=1)
+
+    def release(self, slots: IntArray) -> None:
+        """Forget everything in those slots and give their room back `[b]`."""
+        self._held[slots] = self._lengths[slots] = 0
 
 
 def _check_laws(table: FloatArray) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from specaudit.decoding.arrays import BoolArray, IntArray
+from specaudit.decoding.verify.inputs import check_greedy
 from specaudit.decoding.verify.verified import Verified, accepted_run, assemble
 
 
@@ -12,14 +13,20 @@ class GreedyVerifier:
     This is `ChainVerifier` with one-hot laws, without its coins.
     """
 
-    def __call__(self, draft: IntArray, target: IntArray, num_draft: IntArray) -> Verified:
+    def __call__(self, draft: IntArray, target: IntArray, num_draft: IntArray, *, check: bool = True) -> Verified:
         """Verify the drafts of a batch.
 
         Args:
             draft: drafted tokens `[B, K]`.
             target: the target's argmax at the drafts and behind the last one, `[B, K + 1]`.
             num_draft: number of drafts of each row `[B]`.
+            check: whether to validate the inputs.
+
+        Raises:
+            ValueError: the inputs are contradictory; see `check_greedy`.
         """
+        if check:
+            check_greedy(draft, target, num_draft)
         n_accepted = accepted_run(self.accepted(draft, target), num_draft)
         return assemble(draft, n_accepted, target[np.arange(len(target)), n_accepted])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from specaudit.decoding.verify.inputs import check_inputs
+from specaudit.decoding.verify.inputs import check_inputs, read_laws
 
 from ..strategies import steady, verifications
 
@@ -19,10 +19,19 @@ def arguments():
     }
 
 
+def check(draft, q, p, num_draft, view=lambda laws: laws):
+    check_inputs(draft, *read_laws(draft, view(q), view(p), num_draft), num_draft)
+
+
+def computed(laws):
+    return lambda rows, positions: laws[rows, positions]
+
+
 @steady
 @given(arguments=verifications())
 def test_consistent_inputs_pass(arguments):
-    check_inputs(*arguments)
+    check(*arguments)
+    check(*arguments, view=computed)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +52,9 @@ def test_consistent_inputs_pass(arguments):
 def test_contradictions_name_the_row_and_the_value(name, index, value, message):
     bad = arguments()
     bad[name][index] = value
-    with pytest.raises(ValueError, match=re.escape(message)):
-        check_inputs(**bad)
+    for view in (np.asarray, computed):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            check(**bad, view=view)
 
 
 @pytest.mark.parametrize(
@@ -54,22 +64,48 @@ def test_contradictions_name_the_row_and_the_value(name, index, value, message):
 def test_what_lies_beyond_num_draft_is_not_judged(name, index, value):
     good = arguments()
     good[name][index] = value
-    check_inputs(**good)
+    check(**good)
 
 
 @pytest.mark.parametrize(
     ("name", "shape"),
-    [("draft", (2, 3)), ("draft", (2,)), ("q", (2, 3, 3)), ("q", (2, 2, 4)), ("p", (2, 2, 3)), ("num_draft", (2, 1))],
+    [
+        ("draft", (2, 3)),
+        ("draft", (2,)),
+        ("q", (2, 3, 3)),
+        ("q", (2, 2, 4)),
+        ("p", (2, 2, 3)),
+        ("num_draft", (2, 1)),
+        ("p", (3, 3)),
+    ],
 )
 def test_shapes_that_disagree_are_shown(name, shape):
     bad = arguments()
     bad[name] = np.resize(bad[name], shape)
     with pytest.raises(ValueError, match=re.escape(str(list(shape)))):
-        check_inputs(**bad)
+        read_laws(**bad)
+
+
+def test_a_function_has_the_shape_of_its_answers():
+    good = arguments()
+    with pytest.raises(ValueError, match=re.escape("got [2, 2], [2, 2, 4], [2, 3, 3], [2]")):
+        read_laws(**good | {"q": lambda rows, positions: np.full((len(rows), 4), 0.25)})
+
+
+def test_a_bad_row_is_named_wherever_it_lies_in_a_long_batch():
+    rows = 20_000
+    draft, p = np.zeros((rows, 1), dtype=int), np.full((rows, 2, 2), 0.5)
+    q = p[:, :1].copy()
+    q[17_001, 0] = [0, 1]
+    with pytest.raises(ValueError, match="row 17001, draft 0: token 0 has q = 0"):
+        check(draft, q, p, np.ones(rows, dtype=int))
+    p[19_999, 1, 1] = -1
+    with pytest.raises(ValueError, match=re.escape("row 19999: p[1] gives token 1 the probability -1")):
+        check(draft, q, p, np.ones(rows, dtype=int))
 
 
 def test_float32_rows_are_summed_without_its_rounding():
     rng = np.random.default_rng(1)
     weights = rng.random((1, 1, 50_000), dtype=np.float32)
     p = weights / weights.sum(axis=2, keepdims=True)
-    check_inputs(np.empty((1, 0), dtype=int), p[:, :0], p, np.array([0]))
+    check(np.empty((1, 0), dtype=int), p[:, :0], p, np.array([0]))

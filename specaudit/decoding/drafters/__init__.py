@@ -1,0 +1,1 @@
+"""Drafters: what proposes tokens, and the laws that the proposals were drawn from."""

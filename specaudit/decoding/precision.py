@@ -1,0 +1,121 @@
+"""FP8: what a quantised model computes, and how its scales can make a token's law depend on its company.
+
+Values are rounded to what FP8 can hold and computed with in float64: as in a tensor core with a wide accumulator,
+all error is that of the operands.
+
+Source: Micikevicius et al., "FP8 formats for deep learning", 2022.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+
+from specaudit.decoding.arrays import FloatArray, IntArray
+from specaudit.decoding.kv import PagedCache
+from specaudit.decoding.models.linear import project
+from specaudit.decoding.models.transformer import Transformer
+from specaudit.decoding.models.weights import LayerWeights
+
+ScaleScope = Literal["token", "tensor"]
+
+
+class Float8(Enum):
+    """The two FP8 formats, by exponent and mantissa bits.
+
+    Attributes:
+        dtype: what rounds.
+        largest: largest finite value.
+    """
+
+    E4M3 = (ml_dtypes.float8_e4m3fn, 448.0)
+    E5M2 = (ml_dtypes.float8_e5m2, 57_344.0)
+
+    def __init__(self, dtype: type[np.generic], largest: float) -> None:
+        self.dtype = dtype
+        self.largest = largest
+
+    def rounded(self, values: FloatArray) -> FloatArray:
+        """Round to the nearest value that the format holds `[...]`; what is too large becomes the largest."""
+        clipped = np.clip(values, -self.largest, self.largest)
+        return clipped.astype(self.dtype).astype(np.float64)
+
+    def scaled(self, values: FloatArray, axis: int | None) -> FloatArray:
+        """Round after scaling the largest magnitude along the axis (None: of all) to the largest value `[...]`."""
+        peak = np.abs(values).max(axis=axis, keepdims=True, initial=0)
+        scale = np.where(peak > 0, peak / self.largest, 1)
+        return self.rounded(values / scale) * scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """What of a model is quantised; embedding, norms and head never are. None keeps full precision.
+
+    Attributes:
+        weights: format of the layers' matrices, with a scale per output channel.
+        activations: format of the rows that are multiplied by those matrices.
+        scope: what shares a scale of the activations, found as they come: the components of one `token`; or the
+            whole `tensor` of batch and tokens, padding included, so that a token is rounded otherwise in other company.
+        kv: format of keys and values in the cache, with scale 1.
+    """
+
+    weights: Float8 | None = Float8.E4M3
+    activations: Float8 | None = Float8.E4M3
+    scope: ScaleScope = "token"
+    kv: Float8 | None = None
+
+
+class QuantisedCache(PagedCache):
+    """A paged KV cache whose entries are rounded as they are stored.
+
+    Args:
+        slots: number of sequences held at once.
+        kv: format of the entries.
+        sizes: those of `PagedCache`.
+    """
+
+    def __init__(self, slots: int, *, kv: Float8, **sizes: Any) -> None:
+        super().__init__(slots, **sizes)
+        self.kv = kv
+
+    def write(self, layer: int, slots: IntArray, keys: FloatArray, values: FloatArray) -> None:
+        """Round keys and values `[b, T, G, W]` of the pending tokens and store them."""
+        super().write(layer, slots, self.kv.rounded(keys), self.kv.rounded(values))
+
+
+class QuantisedTransformer(Transformer):
+    """A transformer whose layers compute in FP8.
+
+    Args:
+        model: what to quantise; it stays as it is.
+        precision: what of it is quantised.
+    """
+
+    def __init__(self, model: Transformer, precision: Precision) -> None:
+        super().__init__(model.shape, model.weights, feature_layers=model.feature_layers)
+        self.precision = precision
+        if precision.weights:
+            layers = tuple(_quantised(layer, precision.weights) for layer in model.weights.layers)
+            self.weights = replace(model.weights, layers=layers)
+        if precision.kv:
+            self.cache_type = partial(QuantisedCache, kv=precision.kv)
+
+    def linear(self, rows: FloatArray, weight: FloatArray) -> FloatArray:
+        """Multiply the quantised rows by a matrix of a layer: `[b, T, D] -> [b, T, E]`."""
+        if activations := self.precision.activations:
+            rows = activations.scaled(rows, axis=-1 if self.precision.scope == "token" else None)
+        return project(rows, weight)
+
+
+def _quantised(layer: LayerWeights, weights: Float8) -> LayerWeights:
+    """Round the matrices of a layer, with a scale for each output channel, which is a column."""
+    return replace(
+        layer,
+        qkv=weights.scaled(layer.qkv, axis=0),
+        output=weights.scaled(layer.output, axis=0),
+        gate_up=weights.scaled(layer.gate_up, axis=0),
+        down=weights.scaled(layer.down, axis=0),
+    )

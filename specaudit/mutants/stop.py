@@ -1,0 +1,67 @@
+"""Faults of where a completion ends."""
+
+from functools import partial
+
+import numpy as np
+
+from specaudit.decoding.arrays import BoolArray, FloatArray, IntArray
+from specaudit.decoding.decoder import SpeculativeDecoder
+from specaudit.decoding.history import History
+from specaudit.decoding.processors import Processors
+from specaudit.decoding.rules import Rules
+from specaudit.decoding.stopping import Stopping
+from specaudit.mutants.registry import register
+
+
+class EosOnlyLastChecked(Stopping):
+    """Only the last token of a block is compared with the stop tokens; one inside an accepted block is overlooked.
+
+    Seen: huggingface/transformers issue 47912.
+    """
+
+    def heeded(self, found: BoolArray, n_out: IntArray) -> BoolArray:
+        """Overlook all but the last token."""
+        return np.asarray(found & (np.arange(found.shape[1]) == n_out[:, None] - 1))
+
+
+class StopInsideBlockKept(Stopping):
+    """A stop inside an accepted block ends the request, but the block's tokens behind it are emitted.
+
+    Seen: a classic of engines that look for stops when the block is out.
+    """
+
+    def emitted(self, through_stop: IntArray, n_out: IntArray) -> IntArray:
+        """Emit the block as a whole."""
+        return n_out
+
+
+class MinTokensIgnored(Processors):
+    """On verification rows the stop tokens are not forbidden before min_tokens.
+
+    Seen: vllm-project/vllm issue 26317.
+    """
+
+    def min_tokens(self, scores: FloatArray, rules: Rules, history: History) -> None:
+        """Forbid them on rows without drafts only."""
+        if scores.shape[1] == 1:
+            super().min_tokens(scores, rules, history)
+
+
+register(
+    "eos-only-last-checked",
+    family="stop",
+    fault=EosOnlyLastChecked,
+    build=partial(SpeculativeDecoder, stopping=EosOnlyLastChecked()),
+)
+register(
+    "stop-inside-block-kept",
+    family="stop",
+    fault=StopInsideBlockKept,
+    build=partial(SpeculativeDecoder, stopping=StopInsideBlockKept()),
+)
+register(
+    "min-tokens-ignored",
+    family="stop",
+    fault=MinTokensIgnored,
+    build=partial(SpeculativeDecoder, processors=MinTokensIgnored()),
+)
