@@ -1,6 +1,6 @@
 """The law of words of L tokens that start at a depth of a completion, from laws of single tokens."""
 
-from specaudit.laws.contexts import Context, ContextLaws, NextLaw
+from specaudit.laws.contexts import Context, ContextLaws, Key, NextLaw
 
 Word = tuple[int | str, ...]
 
@@ -12,15 +12,15 @@ def word_law(laws: ContextLaws, prompt: Context, depth: int, length: int) -> dic
     not tell apart are merged, so that a chain of low order costs little at any depth. Returns None where the law
     of some context on the way is not known.
     """
-    contexts: dict[Context, float] = {laws.key(prompt): 1.0}
+    contexts: dict[Key, float] = {laws.start(prompt): 1.0}
     for _ in range(depth):
-        advanced: dict[Context, float] = {}
+        advanced: dict[Key, float] = {}
         for context, mass in contexts.items():
             law = laws.next_law(context)
             if law is None:
                 return None
             for token, probability in law.items():
-                key = laws.key((*context, token))
+                key = laws.after(context, token)
                 advanced[key] = advanced.get(key, 0.0) + mass * probability
         contexts = advanced
     words: dict[Word, float] = {}
@@ -30,14 +30,14 @@ def word_law(laws: ContextLaws, prompt: Context, depth: int, length: int) -> dic
     return words
 
 
-def _spell(laws: ContextLaws, context: Context, word: Word, mass: float, left: int, words: dict[Word, float]) -> bool:
+def _spell(laws: ContextLaws, context: Key, word: Word, mass: float, left: int, words: dict[Word, float]) -> bool:
     """Add to `words` all that follows a context; False where a law is missing."""
     if left == 0:
         words[word] = words.get(word, 0.0) + mass
         return True
     law: NextLaw | None = laws.next_law(context)
     return law is not None and all(
-        _spell(laws, laws.key((*context, token)), (*word, token), mass * probability, left - 1, words)
+        _spell(laws, laws.after(context, token), (*word, token), mass * probability, left - 1, words)
         for token, probability in law.items()
     )
 
@@ -47,12 +47,12 @@ def unknown_contexts(laws: ContextLaws, prompt: Context, tokens: int) -> list[Co
 
     All returned contexts have the same number of tokens; an empty list means that all laws are known.
     """
-    contexts = [laws.key(prompt)]
+    contexts = [laws.start(prompt)]
     for _ in range(tokens):
         missing = [context for context in contexts if laws.next_law(context) is None]
         if missing:
             return missing
         contexts = list(
-            dict.fromkeys(laws.key((*context, token)) for context in contexts for token in laws.next_law(context) or ())
+            dict.fromkeys(laws.after(context, token) for context in contexts for token in laws.next_law(context) or ())
         )
     return []

@@ -25,6 +25,10 @@ class Completion(Record, frozen=True, kw_only=True):
     finish_reason: str | None = None
     """`length` (cap) or `stop` (end of sequence, stop token); other words are kept as the engine gave them."""
     logprobs: tuple[TokenLogprobs, ...] | None = None
+    reasoning: str | None = None
+    """Text of the reasoning segment, which comes before `text`; None where there is none, or none is shown."""
+    reasoning_length: int | None = None
+    """How many of `tokens`, from the first, belong to the reasoning segment; None where that is not known."""
 
 
 class Response(Record, frozen=True, kw_only=True):
@@ -33,6 +37,14 @@ class Response(Record, frozen=True, kw_only=True):
     completions: tuple[Completion, ...]
     prompt_token_ids: tuple[int, ...] | None = None
     """How the engine tokenized the prompt, where it tells."""
+    scores: tuple[TokenLogprobs, ...] | None = None
+    """What was reported about the prompt's tokens, from the one that the request names (`score_from`)."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     """Generated tokens over all choices, as billed."""
+    reasoning_tokens: int | None = None
+    """Those of them that belong to reasoning, shown or hidden, as billed."""
+    cached_tokens: int | None = None
+    """Prompt tokens that were not computed anew, as billed."""
+    cache: str | None = None
+    """What a cache in front of the engine says in the answer's headers, e.g. `x-cache: HIT`."""

@@ -10,6 +10,7 @@ import msgspec
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Response
 from specaudit.model.law import RevealedLaw
+from specaudit.model.limits import NOTHING, Limits, Spending
 from specaudit.model.plan import Plan, Role, Stage
 from specaudit.model.record import Record
 
@@ -37,6 +38,7 @@ class ProbeEntry(Entry, frozen=True, kw_only=True, tag="probe"):
     role: Role
     capabilities: Capabilities
     exchanges: tuple[str, ...] = ()
+    spent: Spending = NOTHING
 
 
 class LawEntry(Entry, frozen=True, kw_only=True, tag="law"):
@@ -60,6 +62,8 @@ class Failure(Record, frozen=True, kw_only=True):
     message: str
     status: int | None = None
     """HTTP status, where there was one."""
+    retry_after: float | None = None
+    """Seconds after which the engine wants to be asked again, where it says so."""
     lost: bool
     """The engine may have generated something that was then lost; asking again would choose among draws."""
 
@@ -102,6 +106,8 @@ class StopEntry(Entry, frozen=True, kw_only=True, tag="stop"):
     why: str
     hint: str = ""
     interrupted: bool = False
+    limit: str = ""
+    """The option whose limit was reached, e.g. `--max-cost`; a limit is no failure of anything."""
 
 
 class ResumeEntry(Entry, frozen=True, kw_only=True, tag="resume"):
@@ -115,6 +121,8 @@ class ResumeEntry(Entry, frozen=True, kw_only=True, tag="resume"):
     """Version of specaudit that goes on."""
     resumed: str
     """UTC time, ISO 8601."""
+    limits: Limits | None = None
+    """Limits from here on, of the whole audit; None keeps those of before."""
 
 
 class SealEntry(Entry, frozen=True, kw_only=True, tag="seal"):

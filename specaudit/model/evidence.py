@@ -26,8 +26,10 @@ from specaudit.model.entries import (
     StopEntry,
 )
 from specaudit.model.law import RevealedLaw
+from specaudit.model.limits import UNLIMITED
 from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
-from specaudit.model.request import Token
+from specaudit.model.request import Prompt, Token
+from specaudit.model.segments import begun, ended, only
 
 END = -1
 """Stands in token arrays for every position after an early stop."""
@@ -42,7 +44,7 @@ class Draws:
     prompt_index: NDArray[np.int64]
     """[N]"""
     slot: NDArray[np.int64]
-    """[N] slot of the request that a completion belongs to."""
+    """[N] slot of the request that a completion belongs to, counted on over the stages."""
     vocabulary: tuple[Token, ...]
     """The tokens seen in the stage (by any arm), sorted."""
     planned: int
@@ -67,6 +69,8 @@ class Evidence:
         self.stop: StopEntry | None = None
         """Why collecting ended early; None where it did not, or went on after all."""
         self.sealed = False
+        self.limits = UNLIMITED
+        """What the audit may cost, and how fast it may ask, since it was last begun or resumed."""
         self._snapshots: dict[str, dict[int, SnapshotEntry]] = {}
         self._attempts: dict[str, dict[int, list[AttemptEntry]]] = {}
         for entry in self.entries:
@@ -88,10 +92,11 @@ class Evidence:
                 self.stop = entry
             case ResumeEntry():
                 self.stop = None
+                self.limits = entry.limits or self.limits
             case SealEntry():
                 self.sealed = True
             case PlanEntry():
-                pass
+                self.limits = entry.plan.limits
 
     @cached_property
     def plan(self) -> Plan:
@@ -99,6 +104,21 @@ class Evidence:
         first = self.entries[0]
         assert isinstance(first, PlanEntry), "evidence begins with its plan"
         return first.plan
+
+    @cached_property
+    def _prompts(self) -> dict[tuple[Role, str], tuple[int, ...]]:
+        """How each arm tokenized texts, where it told."""
+        told: dict[tuple[Role, str], tuple[int, ...]] = {}
+        for name, stage in self.stages.items():
+            for slot, planned in enumerate(stage.slots()):
+                response, prompt = self.response(name, slot), planned.request.prompt
+                if response is not None and response.prompt_token_ids is not None and isinstance(prompt, str):
+                    told.setdefault((planned.arm, prompt), response.prompt_token_ids)
+        return told
+
+    def prompt_tokens(self, role: Role, prompt: Prompt) -> tuple[int, ...] | None:
+        """Return the token ids of a prompt for an arm; None where the arm has not told how it tokenizes it."""
+        return self._prompts.get((role, prompt)) if isinstance(prompt, str) else prompt
 
     def snapshots(self, stage: str) -> dict[int, SnapshotEntry]:
         """Return the readings of the metrics page by the number of blocks that had ended."""
@@ -133,31 +153,44 @@ class Evidence:
         slots = enumerate(self.stages[stage].slots())
         return [(slot, planned, self.response(stage, slot)) for slot, planned in slots if planned.arm == role]
 
-    def draws(self, stage: str) -> dict[Role, Draws]:
-        """Return the completions of each arm of a stage as arrays with one vocabulary.
+    def parts(self, name: str) -> list[str]:
+        """Return the stages that something was collected in: `name` itself, or `name.0`, `name.1` and so on."""
+        return [stage for stage in self.stages if stage == name or stage.startswith(f"{name}.")]
+
+    def draws(self, *stages: str) -> dict[Role, Draws]:
+        """Return the completions of each arm, over one or several stages, as arrays with one vocabulary.
 
         A completion that ended early for any reason but a stop (cut short, wrong cap) counts as lost: what
-        would have followed is unknown.
+        would have followed is unknown. Of the others, the tokens of the segment that the plan names are returned;
+        those that never reached it are left out.
         """
         planned: dict[Role, int] = {}
         rows: dict[Role, list[tuple[int, int, tuple[Token, ...]]]] = {}
         width = 0
-        for slot, item in enumerate(self.stages[stage].slots()):
+        places = [(name, slot, item) for name in stages for slot, item in enumerate(self.stages[name].slots())]
+        for place, (name, slot, item) in enumerate(places):
             request = item.request
             width = max(width, request.max_tokens)
-            planned[item.arm] = planned.get(item.arm, 0) + request.n
             kept = rows.setdefault(item.arm, [])
-            response = self.response(stage, slot)
+            asked = bool(self.attempts_at(name, slot))  # what was never asked is no loss
+            planned[item.arm] = planned.get(item.arm, 0) + asked * request.n
+            response = self.response(name, slot)
             for completion in response.completions[: request.n] if response else ():
-                tokens = completion.tokens
-                if tokens is None or len(tokens) > request.max_tokens:
-                    continue
-                if len(tokens) == request.max_tokens or completion.finish_reason == "stop":
-                    kept.append((slot, item.prompt_index, tokens))
+                exact, judged = self._counts_tokens(item.arm), only(completion, self.plan.segment)
+                if not exact and not begun(judged):
+                    planned[item.arm] -= 1
+                elif (tokens := ended(judged, request.max_tokens, exact=exact)) is not None:
+                    kept.append((place, item.prompt_index, tokens))
         seen = {token for kept in rows.values() for row in kept for token in row[2]}
         vocabulary = tuple(sorted(seen, key=lambda token: (isinstance(token, str), token)))
         code = {token: index for index, token in enumerate(vocabulary)}
         return {role: _draws(kept, code, vocabulary, planned[role], width) for role, kept in rows.items()}
+
+    def _counts_tokens(self, role: Role) -> bool:
+        """True if the tokens of an arm's completions are all that it generated, and its own."""
+        found = self.capabilities.get(role)
+        whole = found is None or (found.tokens != "retokenized" and found.reasoning != "hidden")
+        return self.plan.segment == "all" and whole
 
 
 def _draws(

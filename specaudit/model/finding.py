@@ -48,6 +48,21 @@ class Statistic(Record, frozen=True, kw_only=True):
     """How the p-value was computed."""
 
 
+class Betting(Record, frozen=True, kw_only=True):
+    """What a bet against the null earned: evidence that may be looked at after every request."""
+
+    log_e: float | None
+    """Natural logarithm of the largest e-value so far; None where it is infinite: something impossible was emitted."""
+    p_value: float
+    """1 over the largest e-value, at most 1: valid whenever collecting stops."""
+    tokens: int
+    """Tokens looked at."""
+    rejected_after: int | None
+    """Tokens after which the null was rejected at the bet's share of the error budget; None where it was not."""
+    leader: str
+    """The bet that earned most: what the deviation looks like."""
+
+
 class Witness(Record, frozen=True, kw_only=True):
     """The one thing that shows the deviation best, in words and in numbers."""
 
@@ -80,6 +95,7 @@ class Finding(Record, frozen=True, kw_only=True):
     """One plain sentence."""
     effect: Effect | None = None
     statistic: Statistic | None = None
+    betting: Betting | None = None
     alpha: float | None = None
     """The check's share of the error budget."""
     smallest_detectable: float | None = None

@@ -15,4 +15,6 @@ class RevealedLaw(Record, frozen=True, kw_only=True):
     """[C] the contexts: the last `order` tokens, fewer at the start of an empty prompt."""
     logprobs: tuple[tuple[float | None, ...], ...]
     """[C, V] natural logarithms; None stands for minus infinity, which JSON cannot write."""
+    drafts: tuple[tuple[float | None, ...], ...] | None = None
+    """[C, V] raw log-probabilities of the drafter, where it too is a table. They are bet with and accuse nobody."""
     eos: int | None = None

@@ -6,11 +6,16 @@ with their digest, before the stage's first call.
 
 from typing import Literal
 
+import msgspec
+
+from specaudit.model.limits import UNLIMITED, Limits
 from specaudit.model.record import FORM_VERSION, Record
-from specaudit.model.request import Request
+from specaudit.model.request import Prompt, Request
+from specaudit.model.segments import Segment
 from specaudit.model.suite import Suite
 
 Role = Literal["subject", "reference"]
+Api = Literal["completions", "chat"]
 ROLES: tuple[Role, ...] = ("subject", "reference")
 
 
@@ -22,6 +27,14 @@ class Arm(Record, frozen=True, kw_only=True):
     """`reference`, `mutant:NAME`, `openai`, …"""
     endpoint: str | None = None
     model: str | None = None
+    api: Api = "completions"
+    """Which of the two interfaces of an endpoint is asked."""
+    stream: bool = False
+    """Answers are asked for as streams."""
+    tokenizer: str | None = None
+    """Path of the file whose tokenizer turns text into tokens where the endpoint tells none."""
+    world: str | None = None
+    """What an embedded decoder decodes: a target with its drafter."""
     draft_tokens: int | None = None
     """Drafts per step of an engine in process."""
 
@@ -47,6 +60,10 @@ class Plan(Record, frozen=True, kw_only=True):
     seed: int
     concurrency: int
     """Requests in flight at once."""
+    segment: Segment = "all"
+    """The part of completions whose tokens are judged; everything that was answered is recorded."""
+    limits: Limits = UNLIMITED
+    """What the audit may cost, and how fast it may ask, unless it is resumed with others."""
 
     def arm(self, role: Role) -> Arm | None:
         """Return the arm in that role, or None where the audit has none."""
@@ -69,11 +86,25 @@ class Stage(Record, frozen=True, kw_only=True):
     """
 
     name: str
-    """`CHECK` or `CHECK.part`."""
+    """`CHECK` or `CHECK.part`; `FAMILY.part` where the checks of a family share it."""
     blocks: tuple[tuple[PlannedRequest, ...], ...]
     scrape: bool = False
     """Read the subject's counters before the first block and after each block."""
+    prompts: tuple[Prompt, ...] = ()
+    """The prompts that its requests share, by their index; a request then holds what it has behind the shared one.
+
+    Long prompts are recorded once and not with every request.
+    """
 
     def slots(self) -> tuple[PlannedRequest, ...]:
-        """Return the planned requests of all blocks in order; the index of each is its slot."""
-        return tuple(planned for block in self.blocks for planned in block)
+        """Return the planned requests of all blocks in order, whole; the index of each is its slot."""
+        return tuple(self.whole(planned) for block in self.blocks for planned in block)
+
+    def whole(self, planned: PlannedRequest) -> PlannedRequest:
+        """Return a request of a block with its prompt."""
+        if not self.prompts:
+            return planned
+        shared, own = self.prompts[planned.prompt_index], planned.request.prompt
+        prompt = shared if not own or isinstance(shared, str) or isinstance(own, str) else shared + own
+        request = msgspec.structs.replace(planned.request, prompt=prompt)
+        return msgspec.structs.replace(planned, request=request)

@@ -42,6 +42,8 @@ class Report(Record, frozen=True, kw_only=True):
     """Attempts by arm."""
     lost: int
     """Requests that never gave an answer."""
+    cost: float | None = None
+    """Of all requests, probing included, in the currency of the prices; None where no price was given."""
 
 
 def parse_report(data: bytes, where: str) -> Report:

@@ -13,9 +13,10 @@ Prompt = tuple[int, ...] | str
 
 
 class Sampling(Record, frozen=True, kw_only=True):
-    """How the next token is drawn. Every field is always sent: no server default ever decides.
+    """How the next token is drawn; every default is neutral.
 
-    The order of the filters is temperature, top-k, top-p.
+    Every field is sent wherever the server takes it, so that no server default ever decides. In which order the
+    filters are applied is the engine's own affair: see `specaudit.laws.orders`.
     """
 
     temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 1.0
@@ -24,6 +25,26 @@ class Sampling(Record, frozen=True, kw_only=True):
     """Keep the k most likely tokens; 0 keeps all."""
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     """Keep the smallest set of most likely tokens whose mass reaches top_p; 1 keeps all."""
+    min_p: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    """Keep tokens at least so likely as this share of the most likely one; 0 keeps all."""
+    repetition_penalty: Annotated[float, msgspec.Meta(gt=0, le=100)] = 1.0
+    """Divides positive logits, multiplies negative ones, of tokens in prompt or completion; 1 is neutral."""
+    presence_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] = 0.0
+    """Taken once from the logit of every token in the completion so far."""
+    frequency_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] = 0.0
+    """Taken from a token's logit for every time that it stands in the completion so far."""
+    logit_bias: tuple[tuple[int, Annotated[float, msgspec.Meta(ge=-100, le=100)]], ...] = ()
+    """(token id, what is added to its logit)."""
+    bad_words: tuple[tuple[Token, ...], ...] = ()
+    """Sequences of tokens that must not be completed; servers take them as text only."""
+    allowed_token_ids: tuple[int, ...] | None = None
+    """The only tokens that may be drawn; None allows all."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of the fields that are not neutral."""
+        neutral = type(self)()
+        return tuple(name for name in self.__struct_fields__ if getattr(self, name) != getattr(neutral, name))
 
 
 GREEDY = Sampling(temperature=0.0)
@@ -45,3 +66,5 @@ class Request(Record, frozen=True, kw_only=True):
     """Go on past the end-of-sequence token, so that completions have one length."""
     logprobs: int | None = None
     """How many of the most likely tokens to report at each position; None reports none."""
+    score_from: int | None = None
+    """Report logprobs of the prompt's own tokens too, from this one on (teacher forcing); None reports none."""

@@ -25,3 +25,13 @@ class CheckSettings(Record, frozen=True, kw_only=True):
 
     required: bool = False
     """The audit passes only if this check conforms."""
+
+
+class SequentialSettings(CheckSettings, frozen=True, kw_only=True):
+    """Settings of a check that may stop early."""
+
+    fixed_n: bool = False
+    """Collect the whole sample and test it once, with all of the error budget, instead of betting as it comes in."""
+    slack: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.01
+    """Natural logarithms by which a scored probability may be off without any fault; nothing is bet on less. An exact
+    law has no slack."""

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from specaudit.model.entries import Failure, ResumeEntry, SealEntry, StopEntry
+from specaudit.model.entries import Failure, ResumeEntry, SealEntry, StageEntry, StopEntry
 from specaudit.model.evidence import END
 from specaudit.model.plan import Stage
 from tests.model.builders import answer, attempt, evidence, planned
@@ -40,7 +40,43 @@ def test_a_slot_that_was_lost_counts_as_lost_choices():
     )
     assert draws["subject"].planned == 3
     assert draws["subject"].lost_fraction == pytest.approx(2 / 3)
-    assert draws["reference"].lost_fraction == 1
+
+
+def test_a_slot_that_was_never_asked_is_no_loss():
+    draws = evidence(TWO, [attempt("LAW1.sample", 0)]).draws("LAW1.sample")
+    assert draws["subject"].planned == 2
+    assert draws["reference"].planned == 0
+    assert draws["reference"].lost_fraction == 0
+
+
+def test_stages_are_drawn_from_as_one():
+    more = Stage(name="more", blocks=TWO.blocks)
+    both = [attempt("LAW1.sample", 2, answer([1, 2, 3])), attempt("more", 2, answer([4, 5, 6]))]
+    together = evidence(TWO, both, StageEntry(stage=more, digest="")).draws("LAW1.sample", "more")["subject"]
+    assert together.tokens.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert together.slot.tolist() == [2, 2 + len(TWO.slots())]
+
+
+def test_a_stage_keeps_prompts_once_and_its_slots_have_them():
+    """What a request has in its own place stands behind the shared one."""
+    asked = [msgspec.structs.replace(planned().request, prompt=own) for own in ((), (9,), ())]
+    block = tuple(
+        msgspec.structs.replace(planned(prompt_index=index), request=request)
+        for index, request in zip((0, 0, 1), asked, strict=True)
+    )
+    stage = Stage(name="s", blocks=(block,), prompts=((7, 8), "text"))
+    assert [one.request.prompt for one in stage.slots()] == [(7, 8), (7, 8, 9), "text"]
+    assert stage.whole(stage.blocks[0][2]).request.prompt == "text"
+
+
+def test_how_a_text_is_tokenized_need_be_told_once():
+    texts = [msgspec.structs.replace(planned().request, prompt=text) for text in ("a", "a", "b")]
+    stage = Stage(name="s", blocks=(tuple(msgspec.structs.replace(planned(), request=one) for one in texts),))
+    told = msgspec.structs.replace(answer([1, 1, 1]), prompt_token_ids=(4, 5))
+    found = evidence(stage, [attempt("s", 0, told), attempt("s", 1, answer([1, 1, 1]))])
+    assert found.prompt_tokens("subject", "a") == (4, 5)
+    assert found.prompt_tokens("subject", "b") is None
+    assert found.prompt_tokens("subject", (1, 2)) == (1, 2)
 
 
 def test_an_answer_after_a_refusal_counts_once():

@@ -13,6 +13,7 @@ import pytest
 from specaudit.audit.analyse import analyse
 from specaudit.audit.record import FILE_NAME, read_evidence
 from specaudit.audit.suites import load_suite
+from specaudit.model.claim import Claim
 from specaudit.model.entries import AnyEntry
 from specaudit.model.errors import UsageError
 from specaudit.model.record import FORM_VERSION, to_json, version_of
@@ -36,7 +37,7 @@ def test_evidence_has_a_line_of_every_kind() -> None:
 
 def test_a_report_is_read_whole() -> None:
     report = parse_report(REPORT, "report.json")
-    assert json.loads(to_json(report)) == json.loads(REPORT)
+    assert _covers(json.loads(to_json(report)), json.loads(REPORT))
 
 
 def test_a_suite_is_read_and_is_the_one_of_the_evidence() -> None:
@@ -46,9 +47,25 @@ def test_a_suite_is_read_and_is_the_one_of_the_evidence() -> None:
     assert msgspec.structs.replace(suite, checks=recorded.checks) == recorded
 
 
-def test_every_line_is_written_as_it_was_read() -> None:
-    lines = (V1 / FILE_NAME).read_bytes().splitlines()
-    assert [to_json(entry) for entry in read_evidence(V1).entries] == lines
+def test_a_claim_is_read() -> None:
+    claim = msgspec.toml.decode((V1 / "claim.toml").read_bytes(), type=Claim)
+    assert claim.numbers.tokens_per_second == 181.74
+    assert claim.conditions.devices == 1
+    assert claim.conditions.batch is None
+
+
+def test_nothing_that_stands_in_a_line_is_lost_by_reading_it() -> None:
+    """Fields that were added later stand beside it, with their defaults."""
+    for line, entry in zip((V1 / FILE_NAME).read_bytes().splitlines(), read_evidence(V1).entries, strict=True):
+        assert _covers(json.loads(to_json(entry)), json.loads(line))
+
+
+def _covers(now: object, then: object) -> bool:
+    if isinstance(then, dict) and isinstance(now, dict):
+        return all(name in now and _covers(now[name], value) for name, value in then.items())
+    if isinstance(then, list) and isinstance(now, list):
+        return len(now) == len(then) and all(map(_covers, now, then))
+    return now == then
 
 
 @pytest.mark.parametrize(
