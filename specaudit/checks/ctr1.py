@@ -8,7 +8,8 @@ import msgspec
 from specaudit.checks import ctr_traffic
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
 from specaudit.checks.interface import Budget, Check
-from specaudit.checks.windows import BlockWindow, block_windows, whole_window
+from specaudit.checks.windows import BlockWindow, block_windows, whole_windows
+from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Verdict
 from specaudit.model.plan import Plan, Stage
@@ -49,6 +50,12 @@ class WindowValidity(Check[ValiditySettings]):
         """Make traffic in windows, unless another check of the family did."""
         return ctr_traffic.next_stage(plan, self.id, settings, evidence)
 
+    def smallest_detectable(self, plan: Plan, settings: ValiditySettings, evidence: Evidence) -> Deviation | None:
+        """Return one token: windows are compared with what was received, token by token."""
+        if STAGE not in evidence.stages:
+            return None
+        return Deviation(name="token miscounted in a window", value=1.0)
+
     def judge(self, settings: ValiditySettings, evidence: Evidence, budget: Budget) -> Finding:
         """Count windows by what they are worth."""
         if STAGE not in evidence.stages:
@@ -56,7 +63,9 @@ class WindowValidity(Check[ValiditySettings]):
         windows = block_windows(evidence, STAGE)
         if not windows:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No window was completed.")
-        wrong = [w for w in windows if _contradicts(w)] if _contradicts(whole_window(evidence, STAGE)) else []
+        wrong = (
+            [w for w in windows if _contradicts(w)] if any(map(_contradicts, whole_windows(evidence, STAGE))) else []
+        )
         unfit = [w for w in windows if w.status != "valid"]
         share = len(unfit) / len(windows)
         verdict, summary = _verdict(settings, windows, wrong, unfit, share)
@@ -83,8 +92,8 @@ class WindowValidity(Check[ValiditySettings]):
         )
 
 
-def _contradicts(window: BlockWindow | None) -> bool:
-    return window is not None and window.window is not None and window.window.contradicts
+def _contradicts(window: BlockWindow) -> bool:
+    return window.window is not None and window.window.contradicts
 
 
 def _verdict(

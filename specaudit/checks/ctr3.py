@@ -7,13 +7,16 @@ import msgspec
 from specaudit.checks import ctr_traffic
 from specaudit.checks.commands import rerun
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
-from specaudit.checks.interface import Budget, Check
+from specaudit.checks.interface import Budget, Check, budget_of
 from specaudit.checks.windows import block_windows
-from specaudit.counters.acceptance import Acceptance as Measured
-from specaudit.counters.acceptance import acceptance
+from specaudit.counters.acceptance import Acceptance, Estimate, acceptance
+from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Verdict
 from specaudit.model.plan import Plan, Stage
+
+_ASSUMED_DRAFTS = 3
+"""Drafts per step until the counters tell."""
 
 
 class AcceptanceSettings(TrafficSettings, frozen=True, kw_only=True):
@@ -25,16 +28,18 @@ class AcceptanceSettings(TrafficSettings, frozen=True, kw_only=True):
     """Smallest and largest acceptance length that was promised, in tokens per step."""
 
 
-class Acceptance(Check[AcceptanceSettings]):
+class AcceptanceLength(Check[AcceptanceSettings]):
     """CTR3 acceptance, per position and overall.
 
     Requirement: the acceptance length is known from windows that contain no reset, and is what was stated.
 
-    Statistic: verifier length 1 + accepted/drafts over the valid windows, with the ratio estimator's interval
-    (clustered by window, Student quantiles, at least 20 windows); beside it the draft acceptance rate
-    accepted/drafted and the share of steps that accept at least i drafts. Violates when the interval excludes the
-    stated range. Conforms when the interval is narrow enough and, where a range is stated, lies within it up to the
-    tolerance.
+    Statistic: the verifier length 1 + accepted/drafts over the valid windows, or, where the engine does not count what
+    was accepted, the user's length (generated - sequences)/drafts. Beside it, each with its interval: the user's
+    length, which lacks what stops and caps cut off; the draft acceptance rate accepted/proposed, which is not the
+    per-token rate; for each position i the share of drafted steps that accept at least i drafts, and the share among
+    those that accepted i - 1. Intervals are the ratio estimator's, clustered by window, with Student quantiles, from
+    20 windows on. Violates when the interval excludes the stated range. Conforms when the interval is narrow enough
+    and, where a range is stated, lies within it up to the tolerance.
 
     Assumptions: windows are independent of each other; prompts and sampling are like those of interest.
 
@@ -51,6 +56,22 @@ class Acceptance(Check[AcceptanceSettings]):
         """Make traffic in windows, unless another check of the family did."""
         return ctr_traffic.next_stage(plan, self.id, settings, evidence)
 
+    def smallest_detectable(self, plan: Plan, settings: AcceptanceSettings, evidence: Evidence) -> Deviation | None:
+        """Return the widest half of an interval that the windows can give, were every step all or nothing.
+
+        Steps are taken for independent; with K drafts a step emits K + 1 tokens at most, and the standard deviation of
+        what it accepts is K/2 at most.
+        """
+        from scipy.special import stdtrit
+
+        if STAGE not in evidence.stages or len(evidence.stages[STAGE].blocks) < 2:
+            return None
+        stage, drafts = evidence.stages[STAGE], evidence.capabilities["subject"].draft_tokens or _ASSUMED_DRAFTS
+        steps = sum(slot.request.n * slot.request.max_tokens for slot in stage.slots()) / (drafts + 1)
+        quantile = stdtrit(len(stage.blocks) - 1, 1 - budget_of(plan, self.id).alpha / 2)
+        widest = float(quantile * drafts / 2 / steps**0.5)
+        return Deviation(name="acceptance length", value=widest, unit="tokens per step")
+
     def judge(self, settings: AcceptanceSettings, evidence: Evidence, budget: Budget) -> Finding:
         """Estimate acceptance, and compare it with what was stated."""
         if STAGE not in evidence.stages:
@@ -64,9 +85,15 @@ class Acceptance(Check[AcceptanceSettings]):
                 "No valid window holds a drafted step, so acceptance is not known.",
                 rerun(evidence.plan, "CTR1"),
             )
-        length = measured.verifier_length
+        length = measured.length
+        if length is None:
+            return self.cannot_say(
+                settings,
+                Verdict.INCONCLUSIVE,
+                "The engine counts neither what was accepted nor how many sequences it served.",
+            )
         interval = length.interval
-        verdict, summary = _verdict(settings, measured)
+        verdict, summary = _verdict(settings, measured.windows, length)
         return Finding(
             check=self.id,
             verdict=verdict,
@@ -91,12 +118,10 @@ class Acceptance(Check[AcceptanceSettings]):
         )
 
 
-def _verdict(settings: AcceptanceSettings, measured: Measured) -> tuple[Verdict, str]:
-    interval = measured.verifier_length.interval
+def _verdict(settings: AcceptanceSettings, windows: int, length: Estimate) -> tuple[Verdict, str]:
+    interval = length.interval
     if interval is None:
-        return Verdict.INCONCLUSIVE, (
-            f"Only {measured.windows} valid windows hold drafts; fewer than 20 give no interval."
-        )
+        return Verdict.INCONCLUSIVE, f"Only {windows} valid windows hold drafts; fewer than 20 give no interval."
     figure = f"{interval.value:.3f} tokens per step ({interval.low:.3f} to {interval.high:.3f})"
     if settings.stated is not None:
         low, high = settings.stated
@@ -107,20 +132,30 @@ def _verdict(settings: AcceptanceSettings, measured: Measured) -> tuple[Verdict,
             return Verdict.INCONCLUSIVE, f"{said}, which more windows would settle."
     if (interval.high - interval.low) / 2 > settings.tolerance:
         return Verdict.INCONCLUSIVE, f"The acceptance length is known too coarsely: {figure}."
-    return Verdict.CONFORMS, f"The acceptance length is {figure}, from {measured.windows} valid windows."
+    return Verdict.CONFORMS, f"The acceptance length is {figure}, from {windows} valid windows."
 
 
-def _figures(measured: Measured) -> dict[str, float]:
-    figures = {
-        "valid windows": float(measured.windows),
-        "drafted steps": float(measured.drafts),
-        "draft tokens": float(measured.draft_tokens),
-        "accepted tokens": float(measured.accepted),
+def _figures(measured: Acceptance) -> dict[str, float]:
+    counts = {
+        "valid windows": measured.windows,
+        "drafted steps": measured.drafts,
+        "draft tokens": measured.draft_tokens,
+        "accepted tokens": measured.accepted,
     }
-    if measured.draft_acceptance_rate is not None:
-        figures["draft acceptance rate"] = measured.draft_acceptance_rate.value
-    if measured.emitted_per_step is not None:
-        figures["emitted tokens per drafted step"] = measured.emitted_per_step.value
-    for position, estimate in enumerate(measured.per_position, start=1):
-        figures[f"steps accepting at least {position}"] = estimate.value
+    estimates = {
+        "verifier length": measured.verifier_length,
+        "draft acceptance rate": measured.draft_acceptance_rate,
+        "emitted tokens per drafted step": measured.user_length,
+        **{f"steps accepting at least {i}": share for i, share in enumerate(measured.per_position, start=1)},
+        **{
+            f"steps accepting {i} of those that accepted {i - 1}": share
+            for i, share in enumerate(measured.per_position_conditional, start=1)
+        },
+    }
+    figures = {name: float(count) for name, count in counts.items() if count is not None}
+    for name, estimate in estimates.items():
+        if estimate is not None:
+            figures[name] = estimate.value
+            if estimate.interval is not None:
+                figures |= {f"{name}, low": estimate.interval.low, f"{name}, high": estimate.interval.high}
     return figures

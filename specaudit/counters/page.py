@@ -5,6 +5,7 @@ without `_total` turns a counter into a family of unknown type, and `_created` s
 OpenMetrics and to a gauge of their own in the classic format. A sample's own name means the same in all of them.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -52,15 +53,18 @@ class Sample:
         return Series(self.name, tuple(sorted(self.labels.items())))
 
 
-def parse(text: str, content_type: str = "") -> tuple[Sample, ...]:
+def parse(text: str, content_type: str = "", wanted: re.Pattern[str] | None = None) -> tuple[Sample, ...]:
     """Parse a metrics page, classic Prometheus text (version 0.0.4) or OpenMetrics 1.0.
 
     Args:
         text: The page.
         content_type: The `Content-Type` header it came with. OpenMetrics is also known by its closing `# EOF`.
+        wanted: What the samples' lines have to begin with; the others are not looked at, which is what makes a page of
+            some megabytes cheap. By default every line is parsed.
 
     Returns:
-        The samples in the page's order; timestamps, exemplars and native histograms are left out.
+        The samples in the page's order; timestamps, exemplars and native histograms are left out. There is at least
+        one, unless `wanted` leaves none.
 
     Raises:
         PageError: The page is empty, cut off, HTML, JSON or otherwise no metrics, or it has a series twice.
@@ -72,15 +76,21 @@ def parse(text: str, content_type: str = "") -> tuple[Sample, ...]:
         raise PageError("the page is HTML, not Prometheus metrics")
     openmetrics = "openmetrics" in content_type.lower() or text.rstrip().endswith("\n# EOF")
     try:
-        samples = tuple(_samples(text, openmetrics))
+        samples = tuple(_samples(text if wanted is None else _only(wanted, text), openmetrics))
     except Exception as error:  # hostile text also ends the parsers in IndexError, KeyError, OverflowError, ...
         raise PageError(_why(text, error, openmetrics)) from error
+    if not samples and wanted is not None:
+        return ()
     if _is_cut_off(text, openmetrics):
         raise PageError(_CUT_OFF)
     if not samples:
         raise PageError("the page has comments but no samples")
     _refuse_duplicates(samples)
     return samples
+
+
+def _only(wanted: re.Pattern[str], text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if line.startswith("#") or wanted.match(line)) + "\n"
 
 
 def _samples(text: str, openmetrics: bool) -> Iterator[Sample]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specaudit.checks.ctr1 import ValiditySettings, WindowValidity
-from specaudit.checks.ctr3 import Acceptance, AcceptanceSettings
+from specaudit.checks.ctr3 import AcceptanceLength, AcceptanceSettings
 from specaudit.checks.ctr_traffic import STAGE
 from specaudit.checks.interface import Budget
 from specaudit.checks.windows import block_windows
@@ -24,7 +24,7 @@ from specaudit.mutants import registry as mutants
 from tests.model.builders import plan
 
 BUDGET = Budget(alpha=1e-3, delta=1e-3, seed=0)
-VALIDITY, ACCEPTANCE = WindowValidity(), Acceptance()
+VALIDITY, ACCEPTANCE = WindowValidity(), AcceptanceLength()
 WINDOWS = ValiditySettings(windows=24, requests=2, choices=8, max_tokens=24)
 LENGTH = AcceptanceSettings(windows=24, requests=2, choices=8, max_tokens=24, tolerance=0.4)
 
@@ -100,12 +100,35 @@ def test_acceptance_is_measured_with_an_interval_that_holds_the_truth(healthy):
     finding = ACCEPTANCE.judge(LENGTH, healthy, BUDGET)
     assert finding.verdict is Verdict.CONFORMS
     decoder = SpeculativeDecoder(MARKOV4, draft_tokens=3)
-    decoder.generate(np.full(40_000, 0), np.arange(40_000) + 10**6, max_tokens=24)
+    decoder.generate(np.zeros((40_000, 1), dtype=int), np.arange(40_000) + 10**6, max_tokens=24)
     truth = 1 + decoder.counters.accepted / decoder.counters.drafts
     assert finding.effect is not None
     assert finding.effect.low < truth < finding.effect.high
     rates = [finding.measured[f"steps accepting at least {i}"] for i in (1, 2, 3)]
     assert rates == sorted(rates, reverse=True)
+
+
+def with_a_second_engine(text: str, *, busy: bool = False) -> str:
+    """The page of a server with two engines: the second does the same as the first, or nothing."""
+    lines = text.splitlines()
+    second = [line.replace('engine="0"', 'engine="1"') for line in lines if 'engine="0"' in line]
+    if not busy:
+        second = [line if "_created" in line or "awake" in line else f"{line.rsplit(' ', 1)[0]} 0" for line in second]
+    return "\n".join([*lines, *second]) + "\n"
+
+
+def test_a_replica_that_had_nothing_to_do_leaves_the_windows_of_the_other():
+    finding = VALIDITY.judge(WINDOWS, collected(Server(), page=with_a_second_engine), BUDGET)
+    assert finding.verdict is Verdict.CONFORMS
+    assert finding.measured["valid windows"] == 24
+
+
+def test_replicas_are_held_together_against_what_was_received():
+    evidence = collected(Server(), page=lambda text: with_a_second_engine(text, busy=True))
+    finding = VALIDITY.judge(WINDOWS, evidence, BUDGET)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.measured["void windows"] == 48
+    assert "768 emitted tokens and the client received 384" in finding.summary
 
 
 def test_a_restart_voids_its_window_and_nothing_else():

@@ -1,10 +1,11 @@
-"""Pages recorded from running servers, and their readings."""
+"""Pages recorded from running servers or written after their sources, and their readings; see fixtures/README.md."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from specaudit.counters.interface import Reading
-from specaudit.counters.page import parse
-from specaudit.counters.registry import find
+from specaudit.counters.read import read_page
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -14,7 +15,9 @@ def page(name: str) -> str:
 
 
 def reading(name: str) -> Reading:
-    samples = parse(page(name))
-    dialect = find(samples)
-    assert dialect is not None
-    return dialect.read(samples)
+    (only,) = read_page(page(name))
+    return only
+
+
+def answer(name: str) -> Any:
+    return json.loads((FIXTURES / "answers" / f"{name}.json").read_text(encoding="utf-8"))

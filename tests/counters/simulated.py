@@ -48,6 +48,6 @@ class Server:
             waiting=0,
             asleep=self.asleep,
             marker=((Series("process_start_time_seconds"), float(self.lives)),) if self._marked else (),
+            draft_limit=self._draft_tokens,
             series=frozenset((Series("drafts"), *positions)),
-            replicas=1,
         )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from specaudit.counters.acceptance import Acceptance, Estimate, acceptance
-from specaudit.counters.windows import Window, window
+from specaudit.counters.window import Window
+from specaudit.counters.windows import window
 
 from .recorded import reading
 from .simulated import Server
@@ -67,9 +68,9 @@ def test_the_verifier_length_interval_covers() -> None:
 
 
 @pytest.mark.parametrize("cap", [8, 128])
-def test_emitted_per_step_leaves_out_what_the_cap_trimmed(cap: int) -> None:
+def test_the_users_length_leaves_out_what_the_cap_trimmed(cap: int) -> None:
     figures = measured(simulated_windows(30, seed=3, sequences=8000 // cap, cap=cap), confidence=0.999)
-    assert_covers(figures.emitted_per_step, (cap - 1) / expected_steps(cap - 1))
+    assert_covers(figures.user_length, (cap - 1) / expected_steps(cap - 1))
     # Wald's identity: counted before trimming, whole steps up to a stopping time do not lean to long ones.
     assert_covers(figures.verifier_length, VERIFIER_LENGTH)
 
@@ -81,8 +82,8 @@ def test_a_recorded_window_has_figures_but_no_interval() -> None:
     assert (figures.generation_tokens, figures.sequences) == (67004, 20615)
     assert figures.verifier_length.value == pytest.approx(1 + 5352 / 43707)
     assert figures.verifier_length.interval is None
-    assert figures.emitted_per_step is not None
-    assert figures.emitted_per_step.value == pytest.approx((67004 - 20615) / 43707)
+    assert figures.user_length is not None
+    assert figures.user_length.value == pytest.approx((67004 - 20615) / 43707)
     assert [round(e.value * 43707) for e in figures.per_position] == [3621, 1068, 663]
     conditional = [e.value for e in figures.per_position_conditional if e]
     assert conditional == pytest.approx([3621 / 43707, 1068 / 3621, 663 / 1068])
@@ -118,9 +119,9 @@ def test_without_a_count_of_sequences_nothing_is_said_per_emitted_step() -> None
         )
         for w in windows
     ]
-    assert measured(unknown).emitted_per_step is None
+    assert measured(unknown).user_length is None
     assert measured(unknown).sequences is None
-    assert measured([*windows, unknown[0]]).emitted_per_step is None
+    assert measured([*windows, unknown[0]]).user_length is None
 
 
 def test_positions_that_no_step_reached_have_no_conditional_rate() -> None:
@@ -158,12 +159,34 @@ def test_exercised_paths_are_lower_bounds(seed: int) -> None:
 
 
 def test_a_fraction_of_a_rejecting_step_is_a_step() -> None:
+    """Two steps of four drafts accept one and two: five rejected tokens are those of at least two steps."""
+    zero = Server(seed=0).read()
+    counts = {"drafts": 2, "draft_tokens": 8, "accepted": 3, "accepted_per_position": (2, 1, 0, 0)}
+    figures = measured([window(zero, replace(zero, **counts, generation_tokens=6, requests_finished=1))])
+    assert figures.rejecting_steps == 2
+
+
+def test_steps_that_accept_nothing_reject() -> None:
     figures = measured([window(reading("vllm/ngram_before"), reading("vllm/ngram_after"))])
-    assert (figures.draft_tokens - figures.accepted, figures.rejecting_steps) == (8581, 2146)
+    assert figures.rejecting_steps == figures.drafts - round(figures.per_position[0].value * figures.drafts) == 2160
+
+
+def test_a_trees_other_branches_are_no_rejections() -> None:
+    """Three steps of a tree with seven tokens and depth two: one of them accepts nothing."""
+    zero = Server(seed=0, draft_tokens=2).read()
+    counts = {"drafts": 3, "draft_tokens": 21, "accepted": 4, "accepted_per_position": (2, 2)}
+    figures = measured([window(zero, replace(zero, **counts, generation_tokens=8, requests_finished=1))])
+    assert figures.rejecting_steps == 1
+    assert not figures.whole_drafts
 
 
 def test_a_declared_limit_above_the_positions_leaves_no_bonus_row_certain() -> None:
     server = Server(seed=9)
     before = server.read()
     server.serve(8, 128)
-    assert measured([window(before, server.read(), draft_tokens_limit=8)]).bonus_rows == 0
+    assert measured([window(before, server.read(), declared_limit=8)]).bonus_rows == 0
+
+
+def test_ragged_drafts_are_told() -> None:
+    assert measured(simulated_windows(3, seed=7)).whole_drafts
+    assert not measured([window(reading("vllm/ngram_before"), reading("vllm/ngram_after"))]).whole_drafts

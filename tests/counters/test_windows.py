@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from specaudit.counters.interface import Reading
 from specaudit.counters.page import Series
-from specaudit.counters.windows import Window, window
+from specaudit.counters.window import Window
+from specaudit.counters.windows import page_windows, window
 
 from .recorded import reading
 from .simulated import Server
@@ -32,13 +33,13 @@ def ends() -> tuple[Reading, Reading]:
 # Recorded from running servers
 
 
-@pytest.mark.parametrize(("method", "draft_tokens_limit"), [("draft", 3), ("ngram", 4), ("suffix", None)])
-def test_recorded_windows_are_valid(method: str, draft_tokens_limit: int | None) -> None:
+@pytest.mark.parametrize(("method", "declared_limit"), [("draft", 3), ("draftp", 3), ("ngram", 4), ("suffix", None)])
+def test_recorded_windows_are_valid(method: str, declared_limit: int | None) -> None:
     before, after = reading(f"vllm/{method}_before"), reading(f"vllm/{method}_after")
     received = int(after.generation_tokens - before.generation_tokens)
     requests = int(after.requests_finished - before.requests_finished)
     for known in ({}, {"received_tokens": received}, {"received_tokens": received, "requests": requests}):
-        judged = window(before, after, draft_tokens_limit=draft_tokens_limit, **known)
+        judged = window(before, after, declared_limit=declared_limit, **known)
         assert (judged.status, judged.reasons, judged.contradicts) == ("valid", (), False)
 
 
@@ -47,7 +48,7 @@ def test_differences_of_a_recorded_window() -> None:
     assert (judged.drafts, judged.draft_tokens, judged.accepted) == (43707, 131121, 5352)
     assert judged.accepted_per_position == (3621, 1068, 663)
     assert (judged.generation_tokens, judged.sequences) == (67004, 20615)
-    assert judged.draft_tokens_limit == 3
+    assert judged.draft_limit == 3
 
 
 def test_a_recorded_restart_is_void() -> None:
@@ -62,7 +63,7 @@ def test_a_restart_that_overtook_its_old_counts_is_void() -> None:
     assert before.series == after.series
     judged = window(before, after)
     assert judged.drafts > 0
-    assert len(judged.reasons) == 1
+    assert not any("fell" in reason for reason in judged.reasons)
     assert_void(judged, "the server restarted")
 
 
@@ -96,7 +97,7 @@ def test_llamacpp_positions_that_appear_void_the_first_window() -> None:
 
 
 def test_a_clean_window_is_valid(ends: tuple[Reading, Reading]) -> None:
-    assert window(*ends, received_tokens=640, requests=10, draft_tokens_limit=4, min_drafts=20).status == "valid"
+    assert window(*ends, received_tokens=640, requests=10, declared_limit=4, min_drafts=20).status == "valid"
 
 
 @pytest.mark.parametrize("counter", ["drafts", "draft_tokens", "accepted", "generation_tokens", "requests_finished"])
@@ -141,9 +142,91 @@ def test_sleep_is_void(ends: tuple[Reading, Reading]) -> None:
     assert_void(window(before, replace(after, asleep=True)), "asleep at the end")
 
 
-def test_replicas_on_one_page_are_void(ends: tuple[Reading, Reading]) -> None:
+def test_a_decrease_in_one_life_asks_for_the_order_of_the_scrapes(ends: tuple[Reading, Reading]) -> None:
     before, after = ends
-    assert_void(window(replace(before, replicas=2), replace(after, replicas=2)), "2 engines share the page")
+    assert_void(window(after, before), "although the process is the same: are the scrapes in their order?")
+    assert_void(window(before, after, elapsed=-5.0), "the later page is 5 s older")
+
+
+def test_a_changed_configuration_is_void(ends: tuple[Reading, Reading]) -> None:
+    small, large = (
+        replace(page, configuration=frozenset({(Series("cache_config_info", (("block_size", size),)), 1.0)}))
+        for page, size in zip(ends, ("16", "32"), strict=True)
+    )
+    assert_void(window(small, large), "the configuration changed: cache_config_info")
+    assert window(small, replace(large, configuration=small.configuration)).status == "valid"
+    assert window(small, ends[1]).status == "valid", "vLLM does not show it on every page"
+
+
+def test_what_no_acceptance_can_be_had_from_is_void(ends: tuple[Reading, Reading]) -> None:
+    unfit = [replace(page, unfit=("there are gauges only",)) for page in ends]
+    assert window(*unfit).reasons == ("there are gauges only",)
+    assert window(*unfit).status == "void"
+
+
+@pytest.mark.parametrize(
+    ("uptimes", "elapsed", "reason"),
+    [
+        ((900.0, 12.0), None, "its uptime fell from 900 s to 12 s"),
+        ((5.0, 50.0), 60.0, "its uptime grew by 45 s in 60 s"),
+        ((900.0, 12.0), 60.0, "its uptime fell from 900 s to 12 s"),
+    ],
+)
+def test_an_uptime_shows_a_restart(
+    ends: tuple[Reading, Reading], uptimes: tuple[float, float], elapsed: float | None, reason: str
+) -> None:
+    before, after = (replace(page, marker=(), uptime=uptime) for page, uptime in zip(ends, uptimes, strict=True))
+    assert_void(window(before, after, elapsed=elapsed), reason)
+
+
+def test_an_uptime_vouches_for_a_window_beside_a_clock_only(ends: tuple[Reading, Reading]) -> None:
+    before, after = (replace(page, marker=(), uptime=up) for page, up in zip(ends, (100.0, 161.0), strict=True))
+    assert window(before, after, elapsed=60.0).status == "valid"
+    assert window(before, after).status == "unverified"
+
+
+def test_a_server_that_does_not_say_whether_it_is_busy_is_unverified(ends: tuple[Reading, Reading]) -> None:
+    before, after = (replace(page, requests_running=None) for page in ends)
+    assert window(before, after).status == "unverified"
+    assert "whether requests were running" in window(before, after).reasons[0]
+    assert window(before, after, received_tokens=640).status == "valid"
+
+
+# Several replicas on a page
+
+
+def replicas_of(page: Reading) -> tuple[Reading, Reading]:
+    return replace(page, replica="0"), replace(page, replica="1")
+
+
+def test_replicas_have_windows_of_their_own(ends: tuple[Reading, Reading]) -> None:
+    (zero, one), after = replicas_of(ends[0]), replicas_of(ends[1])
+    windows = page_windows((zero, one), after, received_tokens=1280, requests=20)
+    assert [(w.after.replica, w.status, w.generation_tokens) for w in windows] == [
+        ("0", "valid", 640),
+        ("1", "valid", 640),
+    ]
+    assert {w.received_tokens for w in windows} == {None}, "which of them answered is not known"
+    restarted = replace(after[1], marker=((Series("process_start_time_seconds"), 2.0),))
+    statuses = [w.status for w in page_windows((zero, one), (after[0], restarted))]
+    assert statuses == ["valid", "void"]
+
+
+def test_what_the_client_received_is_held_against_all_replicas(ends: tuple[Reading, Reading]) -> None:
+    windows = page_windows(replicas_of(ends[0]), replicas_of(ends[1]), received_tokens=640, requests=10)
+    for judged in windows:
+        assert_void(judged, "the server counted 1,280 emitted tokens and the client received 640")
+    unmarked = [[replace(page, marker=()) for page in replicas_of(end)] for end in ends]
+    assert [w.status for w in page_windows(*unmarked)] == ["unverified", "unverified"]
+    assert [w.status for w in page_windows(*unmarked, received_tokens=1280)] == ["valid", "valid"]
+
+
+def test_other_replicas_than_before_are_void(ends: tuple[Reading, Reading]) -> None:
+    before, after = replicas_of(ends[0]), replicas_of(ends[1])
+    (judged,) = page_windows(before, after[:1])
+    assert_void(judged, "the engines on the page were 0, 1 and are 0")
+    (judged,) = page_windows(before[:1], after[1:])
+    assert_void(judged, "the engines on the page were 0 and are 1")
 
 
 def test_foreign_traffic_is_void(ends: tuple[Reading, Reading]) -> None:
@@ -186,7 +269,14 @@ def test_the_bonus_counted_as_accepted_contradicts(ends: tuple[Reading, Reading]
 def test_each_identity_contradicts(ends: tuple[Reading, Reading], change, reason: str) -> None:
     zero = Server(seed=0).read()
     after = replace(ends[1], **change(ends[1]))
-    assert_void(window(zero, after), reason, contradicts=True)
+    assert_void(window(zero, after, declared_limit=4), reason, contradicts=True)
+
+
+def test_a_tree_has_more_tokens_than_positions(ends: tuple[Reading, Reading]) -> None:
+    zero = Server(seed=0).read()
+    tree = replace(ends[1], draft_tokens=7 * ends[1].drafts)
+    assert window(zero, tree).status == "valid"
+    assert_void(window(zero, tree, declared_limit=4), "more than 4 a step", contradicts=True)
 
 
 def test_steps_that_emit_nothing_contradict(ends: tuple[Reading, Reading]) -> None:

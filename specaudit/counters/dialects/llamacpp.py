@@ -9,11 +9,13 @@ from specaudit.counters.dialects.vllm import VllmSchema
 
 LLAMACPP = VllmSchema(
     name="llamacpp",
+    description="llama.cpp: as vLLM V1, without any mark of a restart, and rounded from a million tokens on",
     prefix="llamacpp:",
     without_speculation="this build of llama.cpp does not export them",
     generation_tokens="tokens_predicted_total",
     requests_finished=None,
     running="requests_processing",
     waiting="requests_deferred",
+    configuration=(),
     digits=6,
 )

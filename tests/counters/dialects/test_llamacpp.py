@@ -15,7 +15,7 @@ def test_a_recorded_page() -> None:
     assert draft.generation_tokens == 364508
     assert draft.requests_finished is None
     assert draft.marker == ()
-    assert draft.replicas == 1
+    assert draft.replica == ""
 
 
 def test_positions_are_absent_before_the_first_finished_request() -> None:
@@ -34,7 +34,8 @@ def test_an_older_build_has_no_counters() -> None:
 )
 def test_large_counters_are_rounded_by_six_digits(printed: str, step: float) -> None:
     text = page("llamacpp/draft").replace("tokens_predicted_total 364508", f"tokens_predicted_total {printed}")
-    assert LLAMACPP.read(parse(text)).step == step
+    (reading,) = LLAMACPP.read(parse(text))
+    assert reading.step == step
 
 
 def test_a_window_of_rounded_counters_is_void_and_blames_nobody() -> None:
@@ -42,7 +43,7 @@ def test_a_window_of_rounded_counters_is_void_and_blames_nobody() -> None:
     text = page("llamacpp/draft")
     ends = ("1.27962e+06", "1.28065e+06")
     before, after = (
-        LLAMACPP.read(parse(text.replace("tokens_predicted_total 364508", f"tokens_predicted_total {end}")))
+        LLAMACPP.read(parse(text.replace("tokens_predicted_total 364508", f"tokens_predicted_total {end}")))[0]
         for end in ends
     )
     judged = window(before, after, received_tokens=1024, requests=32)

@@ -12,7 +12,7 @@ def test_a_recorded_page() -> None:
     assert (after.drafts, after.draft_tokens, after.accepted) == (43724, 131172, 5365)
     assert after.accepted_per_position == (3629, 1073, 663)
     assert (after.generation_tokens, after.requests_finished) == (67034, 20617)
-    assert (after.requests_running, after.waiting, after.asleep, after.replicas) == (0, 0, False, 1)
+    assert (after.requests_running, after.waiting, after.asleep, after.replica) == (0, 0, False, "0")
     assert len(after.series) == 6
     assert ("process_start_time_seconds", ()) in dict(after.marker)
     assert len(after.marker) == 8
@@ -23,7 +23,7 @@ def test_openmetrics_with_underscores_for_the_colon() -> None:
     text = "\n".join(line.replace("vllm:", "vllm_") for line in (*lines, "# EOF"))
     samples = parse(text)
     assert VLLM.recognises(samples)
-    after, classic = VLLM.read(samples), reading("vllm/eagle_after")
+    (after,), classic = VLLM.read(samples), reading("vllm/eagle_after")
     assert (after.drafts, after.accepted_per_position) == (classic.drafts, classic.accepted_per_position)
     assert [value for _, value in after.marker] == [value for _, value in classic.marker]
 
@@ -54,18 +54,22 @@ def test_positions_with_a_gap_are_refused() -> None:
 
 def test_series_of_other_exporters_are_not_mixed_in() -> None:
     text = page("vllm/eagle_after") + "num_requests_running 3\ngeneration_tokens_total 9\n"
-    assert VLLM.read(parse(text)) == reading("vllm/eagle_after")
+    assert VLLM.read(parse(text)) == (reading("vllm/eagle_after"),)
 
 
 def test_a_sleeping_engine() -> None:
     text = page("vllm/eagle_after").replace('sleep_state="awake"} 1.0', 'sleep_state="awake"} 0.0')
-    assert VLLM.read(parse(text)).asleep
+    assert VLLM.read(parse(text))[0].asleep
 
 
-def test_replicas_on_one_page_are_counted() -> None:
+def test_replicas_on_one_page_are_read_apart() -> None:
     lines = page("vllm/eagle_after").splitlines(keepends=True)
-    second = [line.replace('engine="0"', 'engine="1"') for line in lines if 'engine="0"' in line]
+    second = [
+        line.replace('engine="0"', 'engine="1"').replace(" 27688.0", " 27689.0")
+        for line in lines
+        if 'engine="0"' in line
+    ]
     both = VLLM.read(parse("".join(lines + second)))
-    assert both.replicas == 2
-    assert both.accepted_per_position == (518, 4)
-    assert both.drafts == 2 * 27688
+    assert [(one.replica, one.drafts) for one in both] == [("0", 27688), ("1", 27689)]
+    assert both[0] == reading("vllm/eagle_after")
+    assert all(("process_start_time_seconds", ()) in dict(one.marker) for one in both)

@@ -1,0 +1,241 @@
+"""What engines say about speculation in one answer: vLLM's request metrics, SGLang's meta_info, llama.cpp's timings.
+
+The readers are pure: they take decoded JSON and return counts, or None where the answer says nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specaudit.counters.steps import steps_taken
+
+_LARGEST_COUNT = 2**53
+
+
+class AnswerError(ValueError):
+    """The fields contradict each other or are no counts; the message is one plain sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerCounts:
+    """The speculation behind one answer, as the engine counts it.
+
+    Attributes:
+        engine: Whose fields these are: `vllm`, `sglang` or `llamacpp`.
+        completion_tokens: Tokens of the completion; None where the fields do not say.
+        steps: Verification steps; None where the engine does not say.
+        draft_tokens: Draft tokens proposed.
+        accepted: Draft tokens accepted; None where the engine does not say.
+        accepted_per_position: `[K]`, entry i counts the steps that accepted at least i+1 drafts; empty if unknown.
+        drafted_per_step: Draft tokens of each step in order; None where the engine does not say.
+        accepted_per_step: Accepted ones of each step in order; None where the engine does not say.
+        claimed_length: The acceptance length that the engine itself states; its definition is the engine's own.
+    """
+
+    engine: str
+    completion_tokens: int | None = None
+    steps: int | None = None
+    draft_tokens: int | None = None
+    accepted: int | None = None
+    accepted_per_position: tuple[int, ...] = ()
+    drafted_per_step: tuple[int, ...] | None = None
+    accepted_per_step: tuple[int, ...] | None = None
+    claimed_length: float | None = None
+
+
+def read_answer(answer: Mapping[str, Any]) -> AnswerCounts | None:
+    """Read whichever fields an answer has; None where it has none, as vLLM's for several choices.
+
+    Raises:
+        AnswerError: The fields contradict each other or are no counts.
+    """
+    for reader in (read_vllm, read_sglang, read_llamacpp):
+        if (counts := reader(answer)) is not None:
+            return counts
+    return None
+
+
+def read_vllm(answer: Mapping[str, Any]) -> AnswerCounts | None:
+    """Read `metrics.speculative_decoding` (`--per-request-spec-decode-metrics summary` or `detailed`).
+
+    The histogram counts the steps by how many drafts they accepted. Drafts that a grammar forbade are left out, so
+    that a step can have none.
+
+    Raises:
+        AnswerError: The fields contradict each other or are no counts.
+    """
+    fields = _object(_object(answer, "metrics"), "speculative_decoding")
+    if fields is None:
+        return None
+    histogram = _counts(fields, "acceptance_histogram") or ()
+    drafted, accepted = _counts(fields, "per_step_drafted"), _counts(fields, "per_step_accepted")
+    counts = AnswerCounts(
+        engine="vllm",
+        completion_tokens=_count(_object(answer, "usage"), "completion_tokens"),
+        steps=_count(fields, "num_spec_steps"),
+        draft_tokens=_count(fields, "num_draft_tokens"),
+        accepted=_count(fields, "num_accepted_draft_tokens"),
+        accepted_per_position=_reaching(histogram),
+        drafted_per_step=drafted,
+        accepted_per_step=accepted,
+        claimed_length=_number(fields, "mean_acceptance_length"),
+    )
+    _hold("steps", counts.steps, sum(histogram) if histogram else None)
+    _hold(
+        "accepted drafts", counts.accepted, sum(i * steps for i, steps in enumerate(histogram)) if histogram else None
+    )
+    for name, stated, per_step in (
+        ("draft tokens", counts.draft_tokens, drafted),
+        ("accepted drafts", counts.accepted, accepted),
+    ):
+        _hold(name, stated, None if per_step is None else sum(per_step))
+    if drafted is not None and accepted is not None:
+        if len(drafted) != len(accepted):
+            raise AnswerError(f"the answer lists {len(drafted)} drafts and {len(accepted)} verifications")
+        if any(took > had for took, had in zip(accepted, drafted, strict=True)):
+            raise AnswerError("the answer has a step that accepted more than was drafted")
+    return counts
+
+
+def read_sglang(answer: Mapping[str, Any]) -> AnswerCounts | None:
+    """Read the `spec_*` fields of `meta_info`.
+
+    `spec_accept_length` is completion_tokens / spec_verify_ct: it includes the prefill token, after trimming.
+
+    Raises:
+        AnswerError: The fields contradict each other or are no counts.
+    """
+    fields = _object(answer, "meta_info")
+    if fields is None or "spec_verify_ct" not in fields:
+        return None
+    histogram = _counts(fields, "spec_correct_drafts_histogram") or ()
+    counts = AnswerCounts(
+        engine="sglang",
+        completion_tokens=_count(fields, "completion_tokens"),
+        steps=_count(fields, "spec_verify_ct"),
+        draft_tokens=_count(fields, "spec_num_proposed_drafts"),
+        accepted=_count(fields, "spec_num_correct_drafts"),
+        accepted_per_position=_reaching(histogram),
+        claimed_length=_number(fields, "spec_accept_length"),
+    )
+    _hold("steps", counts.steps, sum(histogram) if histogram else None)
+    _hold(
+        "accepted drafts", counts.accepted, sum(i * steps for i, steps in enumerate(histogram)) if histogram else None
+    )
+    return counts
+
+
+def read_llamacpp(answer: Mapping[str, Any]) -> AnswerCounts | None:
+    """Read `timings`; `draft_n` counts drafts behind a mismatch too, and steps are not told.
+
+    Raises:
+        AnswerError: The fields contradict each other or are no counts.
+    """
+    fields = _object(answer, "timings")
+    if fields is None or "draft_n" not in fields:
+        return None
+    return AnswerCounts(
+        engine="llamacpp",
+        completion_tokens=_count(fields, "predicted_n"),
+        draft_tokens=_count(fields, "draft_n"),
+        accepted=_count(fields, "draft_n_accepted"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerLengths:
+    """The verifier length over answers, pooled and, as it should not be, as the mean of the answers' own lengths.
+
+    Attributes:
+        pooled: `1 + Σaccepted / Σsteps`: every step weighs the same.
+        mean_of_answers: The unweighted mean of each answer's length: short answers weigh as much as long ones.
+        answers: How many answers had steps.
+    """
+
+    pooled: float
+    mean_of_answers: float
+    answers: int
+
+
+def lengths(answers: Sequence[AnswerCounts]) -> AnswerLengths | None:
+    """Average the verifier length over answers; None if none tells its steps and what they accepted."""
+    known = [(counts.steps, counts.accepted) for counts in answers if counts.steps and counts.accepted is not None]
+    if not known:
+        return None
+    steps, accepted = (sum(column) for column in zip(*known, strict=True))
+    return AnswerLengths(
+        pooled=1 + accepted / steps,
+        mean_of_answers=sum(1 + accepted / steps for steps, accepted in known) / len(known),
+        answers=len(known),
+    )
+
+
+def verifier_length(counts: AnswerCounts, draft_limit: int) -> tuple[float, float] | None:
+    """Return the least and the greatest verifier length behind an answer, `1 + accepted / steps`.
+
+    The two are one where the engine tells its steps. Otherwise the steps lie in an interval, since the last of them
+    may have been cut at a stop or cap. None where neither is known, or no step was taken.
+
+    Args:
+        counts: What the engine says.
+        draft_limit: K, the most draft tokens of a step.
+
+    Raises:
+        ValueError: No sequence of steps gives such an answer.
+    """
+    if counts.accepted is None:
+        return None
+    if counts.steps is not None:
+        least = most = counts.steps
+    elif counts.completion_tokens is not None:
+        found = steps_taken(counts.completion_tokens, draft_limit, counts.accepted)
+        least, most = found.least, found.most
+    else:
+        return None
+    return (1 + counts.accepted / most, 1 + counts.accepted / least) if least else None
+
+
+def _object(fields: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+    found = None if fields is None else fields.get(name)
+    return found if isinstance(found, Mapping) else None
+
+
+def _count(fields: Mapping[str, Any] | None, name: str) -> int | None:
+    found = None if fields is None else fields.get(name)
+    if found is None:
+        return None
+    if (
+        isinstance(found, bool)
+        or not isinstance(found, int | float)
+        or not 0 <= found < _LARGEST_COUNT
+        or found != int(found)
+    ):
+        raise AnswerError(f"the answer's {name} is no count")
+    return int(found)
+
+
+def _counts(fields: Mapping[str, Any], name: str) -> tuple[int, ...] | None:
+    found = fields.get(name)
+    if found is None:
+        return None
+    if not isinstance(found, list | tuple):
+        raise AnswerError(f"the answer's {name} is no list")
+    counts = (_count({name: each}, name) for each in found)
+    return tuple(count for count in counts if count is not None)
+
+
+def _number(fields: Mapping[str, Any], name: str) -> float | None:
+    found = fields.get(name)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _LARGEST_COUNT:
+        return None
+    return float(found)
+
+
+def _reaching(histogram: Sequence[int]) -> tuple[int, ...]:
+    """`[K]`, how many steps accepted at least i+1 drafts, from how many accepted 0, 1, …, K."""
+    return tuple(sum(histogram[i:]) for i in range(1, len(histogram)))
+
+
+def _hold(name: str, stated: int | None, summed: int | None) -> None:
+    if stated is not None and summed is not None and stated != summed:
+        raise AnswerError(f"the answer states {stated:,} {name}, and its lists add up to {summed:,}")
