@@ -5,6 +5,9 @@ httpx runs over aiohttp's transport: its own is several times slower under concu
 
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
@@ -15,6 +18,9 @@ from httpx_aiohttp import AiohttpTransport
 from specaudit.engines.addresses import public_address
 from specaudit.engines.interface import Access, EngineFailure, Page
 from specaudit.engines.redaction import Redaction
+from specaudit.engines.refusals import is_web_page, words
+from specaudit.engines.routes import credentials, proxy_to, trusted
+from specaudit.engines.sse import payloads
 from specaudit.model.entries import Failure
 from specaudit.model.errors import CouldNotTest, UsageError
 
@@ -24,21 +30,40 @@ BUSY = (429, 503)
 _SHOWN = 300
 """Characters of a server's message that are kept."""
 
+_DONE = "[DONE]"
+"""What OpenAI's streams end with."""
+
+_CACHE_HEADERS = ("x-cache", "cf-aig-cache-status", "helicone-cache", "x-portkey-cache-status", "x-cache-status")
+"""Headers in which gateways tell whether an answer is from their cache."""
+
 _IDLE_SECONDS = 2.0
 """An unused connection is closed by us before common servers (5 s) close it under a request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """What a server answered to a POST."""
+
+    objects: tuple[dict[str, Any], ...]
+    """The JSON object, or those of a stream in their order."""
+    streamed: bool
+    cache: str | None
+    """What a cache says of itself in the headers, e.g. `x-cache: HIT`."""
 
 
 class HttpClient:
     """Asks one server and turns everything that can go wrong into an EngineFailure.
 
+    A proxy is used where HTTP_PROXY or HTTPS_PROXY names one and NO_PROXY does not spare the address.
+
     Args:
         address: an http(s) address; its user name and password are sent as Basic authorization instead of the
             key, and its query goes with every request.
-        access: key, patience and number of connections.
+        access: key, further headers, patience, number of connections, trusted certificates.
 
     Raises:
         CouldNotTest: the address is not one of HTTP.
-        UsageError: the key is nothing that a header can carry.
+        UsageError: the key or a header is nothing that a header can carry, or the certificates cannot be read.
     """
 
     def __init__(self, address: str, access: Access) -> None:
@@ -48,13 +73,18 @@ class HttpClient:
         self._base, _, self._query = str(url.copy_with(userinfo=b"", fragment=None)).partition("?")
         key = _sendable(access.api_key or "")
         basic = base64.b64encode(f"{url.username}:{url.password}".encode()).decode() if url.userinfo else ""
-        self._redaction = Redaction((key, basic, url.username, url.password, *_query_values(url)))
+        headers = {name: _sendable(value) for name, value in access.headers.items()}
+        proxy = proxy_to(url)
+        secrets = (key, basic, url.username, url.password, *_query_values(url), *headers.values(), *credentials(proxy))
+        self._redaction = Redaction(secrets)
         authorization = f"Basic {basic}" if basic else f"Bearer {key}"
         self._client = httpx.AsyncClient(
             transport=AiohttpTransport(
-                limits=httpx.Limits(max_connections=access.connections, keepalive_expiry=_IDLE_SECONDS)
+                verify=trusted(access.ca_file),
+                proxy=proxy,
+                limits=httpx.Limits(max_connections=access.connections, keepalive_expiry=_IDLE_SECONDS),
             ),
-            headers={"Authorization": authorization} if basic or key else {},
+            headers=({"Authorization": authorization} if basic or key else {}) | headers,
             timeout=httpx.Timeout(access.timeout, connect=10.0),
         )
 
@@ -64,15 +94,24 @@ class HttpClient:
         Raises:
             EngineFailure: no answer, an error status, or something that is not a JSON object.
         """
-        return self._json(path, await self._send("GET", path))
+        return self._json(path, _text(await self._send("GET", path)))
 
-    async def post_json(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """POST a JSON object below the address and return the JSON object that is answered.
+    async def post(self, path: str, body: Mapping[str, Any]) -> Answered:
+        """POST a JSON object below the address and return the JSON object, or the stream of them, that is answered.
 
         Raises:
-            EngineFailure: no answer, an error status, or something that is not a JSON object.
+            EngineFailure: no answer, an error status, an error within a stream, or something that is not JSON.
         """
-        return self._json(path, await self._send("POST", path, body))
+        answer = await self._send("POST", path, body)
+        cache = self._redaction.data(_cache_header(answer.headers))
+        if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+            return Answered(objects=(self._json(path, _text(answer)),), streamed=False, cache=cache)
+        objects = tuple(self._json(path, event) for event in payloads(_text(answer)) if event != _DONE)
+        for event in objects:
+            if event.get("error") is not None:
+                said = self._told(msgspec.json.encode(event).decode(), "")
+                raise EngineFailure(_garbled(f"{_below(self.where, path)} broke off its stream: {said}"))
+        return Answered(objects=objects, streamed=True, cache=cache)
 
     async def get_page(self) -> Page:
         """GET the text page at the address.
@@ -81,8 +120,12 @@ class HttpClient:
             EngineFailure: no answer or an error status.
         """
         answer = await self._send("GET", "")
-        content_type = answer.headers.get("content-type", "")
-        return Page(text=self._redaction.data(_text(answer)), content_type=self._redaction.data(content_type))
+        headers = {name: value for name, value in answer.headers.items() if name != "set-cookie"}
+        return Page(
+            text=self._redaction.data(_text(answer)),
+            content_type=self._redaction.data(headers.get("content-type", "")),
+            headers=self._redaction.data(headers),
+        )
 
     async def close(self) -> None:
         """Close the connections."""
@@ -107,20 +150,24 @@ class HttpClient:
             target = self._redaction.message(public_address(answer.headers.get("location", "")))
             said = f"it redirects to {target!r}, which is not followed"
         else:
-            said = one_line(self._redaction.message(_words(answer)))[:_SHOWN] or "no reason given"
+            said = self._told(_text(answer), answer.reason_phrase)
         return Failure(
             reason="status",
             message=f"{where} answered {status}: {said}{'' if said[-1] in '.!?' else '.'}",
             status=status,
+            retry_after=_seconds(answer.headers.get("retry-after", "")),
             lost=status >= 500 and status not in BUSY,
         )
 
-    def _json(self, path: str, answer: httpx.Response) -> dict[str, Any]:
-        where, text = _below(self.where, path), _text(answer)
+    def _told(self, text: str, reason: str) -> str:
+        return one_line(self._redaction.message(words(text, reason)))[:_SHOWN] or "no reason given"
+
+    def _json(self, path: str, text: str) -> dict[str, Any]:
+        where = _below(self.where, path)
         try:
             data = msgspec.json.decode(text)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            what = "a web page" if _is_web_page(text) else "something that is not JSON"
+            what = "a web page" if is_web_page(text) else "something that is not JSON"
             raise EngineFailure(_garbled(f"{where} answered with {what}, not with JSON.")) from error
         if not isinstance(data, dict):
             raise EngineFailure(_garbled(f"{where} answered with JSON that is not an object."))
@@ -143,14 +190,29 @@ def _http_url(address: str, where: str) -> httpx.URL:
     return url
 
 
-def _sendable(key: str) -> str:
-    """Return a key without the line feed that it may have from a file."""
-    key = key.strip()
-    if not (key.isascii() and key.isprintable()):
+def _sendable(value: str) -> str:
+    """Return a key, or a header's value, without the line feed that it may have from a file."""
+    value = value.strip()
+    if not (value.isascii() and value.isprintable()):
         raise UsageError(
-            "The key holds a character that cannot be sent; keys are printable ASCII.", hint="export OPENAI_API_KEY=…"
+            "The key or a header holds a character that cannot be sent; both are printable ASCII.",
+            hint="export OPENAI_API_KEY=…",
         )
-    return key
+    return value
+
+
+def _cache_header(headers: httpx.Headers) -> str | None:
+    return next((f"{name}: {headers[name]}"[:_SHOWN] for name in _CACHE_HEADERS if name in headers), None)
+
+
+def _seconds(retry_after: str) -> float | None:
+    """The seconds that a Retry-After header names, as a number or as a date."""
+    if retry_after.isdecimal():
+        return float(retry_after)
+    try:
+        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
 
 
 def _query_values(url: httpx.URL) -> list[str]:
@@ -175,6 +237,10 @@ def _broken_off(error: Exception, where: str) -> Failure:
             return Failure(reason="connect", message=f"The certificate of {where} is not trusted.", lost=False)
         case aiohttp.ClientConnectorSSLError():
             return Failure(reason="connect", message=f"{where} does not speak TLS; is it http://?", lost=False)
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return Failure(
+                reason="connect", message=f"The proxy on the way to {where} does not let through.", lost=False
+            )
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             return Failure(reason="connect", message=f"Nothing answers at {where}.", lost=False)
         case aiohttp.InvalidURL() | httpx.InvalidURL() | httpx.UnsupportedProtocol() | UnicodeError():
@@ -197,20 +263,3 @@ def _garbled(message: str) -> Failure:
 def _text(answer: httpx.Response) -> str:
     """The answer as UTF-8, which JSON and metrics pages are written in whatever their headers say."""
     return answer.content.decode("utf-8", errors="replace")
-
-
-def _is_web_page(text: str) -> bool:
-    return "<html" in text[:2000].lower()
-
-
-def _words(answer: httpx.Response) -> str:
-    """Return the server's own words, from the error forms in use."""
-    text = _text(answer)
-    if _is_web_page(text):
-        return text.partition("<title>")[2].partition("<")[0] or "a web page"
-    try:
-        data = msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text or answer.reason_phrase
-    error = data.get("error", data.get("detail", data.get("message", text))) if isinstance(data, dict) else text
-    return str(error.get("message", error)) if isinstance(error, dict) else str(error)

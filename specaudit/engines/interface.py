@@ -1,12 +1,15 @@
 """What an engine must do to be audited."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Response
 from specaudit.model.entries import Failure
 from specaudit.model.law import RevealedLaw
+from specaudit.model.limits import NOTHING, Spending
 from specaudit.model.request import Request
 
 
@@ -26,6 +29,12 @@ class Access:
     timeout: float = 120.0
     """Seconds without a byte before an answer is given up."""
     connections: int = 8
+    pace: Callable[[int], Awaitable[object]] | None = None
+    """Awaited before every request of a probe, with the tokens that it may cost at most."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with every request; their values are as secret as the key."""
+    ca_file: Path | None = None
+    """Certificates, in PEM, of the authorities that are trusted in place of the usual ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +43,7 @@ class Probe:
 
     capabilities: Capabilities
     exchanges: tuple[str, ...] = ()
+    spent: Spending = NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +52,8 @@ class Page:
 
     text: str
     content_type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """HTTP headers that it came with, names in lower case, cookies left out."""
 
 
 class Engine(Protocol):
@@ -69,6 +81,15 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Release what the engine holds."""
+        ...
+
+
+@runtime_checkable
+class Retokenizer(Protocol):
+    """An engine whose text a tokenizer given by the user can divide into tokens."""
+
+    def retokenize(self) -> None:
+        """From now on, answer with the tokenizer's tokens in place of the engine's own."""
         ...
 
 

@@ -1,82 +1,71 @@
-"""One call of `/v1/completions`: how a server has to be asked, and what it answers."""
+"""One call of a server: a request goes out, a Response comes back."""
 
-from dataclasses import dataclass
-from typing import Any
+import msgspec
 
-from specaudit.engines.http import HttpClient
+from specaudit.engines.http import Answered, HttpClient
 from specaudit.engines.interface import EngineFailure
 from specaudit.engines.openai_answer import read_response
-from specaudit.model.completion import Response
+from specaudit.engines.openai_manner import Manner
+from specaudit.engines.openai_stream import assembled
+from specaudit.model.completion import Completion, Response
 from specaudit.model.entries import Failure
 from specaudit.model.request import Request
-
-OPTIONAL = (
-    "return_token_ids",
-    "return_tokens_as_token_ids",
-    "top_k",
-    "min_p",
-    "repetition_penalty",
-    "ignore_eos",
-)
-"""Fields beyond OpenAI's own, the most valuable first."""
+from specaudit.prompts.tokenizers import Tokenizer
 
 
-@dataclass(frozen=True, kw_only=True)
-class Manner:
-    """How a server has to be asked."""
-
-    model: str | None
-    refused: tuple[str, ...] = ()
-    """Optional fields that it answers with an error, and that are therefore not sent."""
-    tokens_need_logprobs: bool = False
-    """It reveals tokens in logprobs only, so that these are always asked for."""
-
-    def body(self, request: Request) -> dict[str, Any]:
-        """Return the body of a request.
-
-        Every sampling parameter is sent with its neutral value, since servers' own defaults differ (llama.cpp:
-        temperature .8, top_k 40, top_p .95, min_p .05).
-        """
-        sampling = request.sampling
-        body: dict[str, Any] = {
-            "model": self.model,
-            "prompt": request.prompt,
-            "max_tokens": request.max_tokens,
-            "n": request.n,
-            "seed": request.seed,
-            "stream": False,
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "top_k": sampling.top_k or -1,
-            "min_p": 0.0,
-            "presence_penalty": 0.0,
-            "frequency_penalty": 0.0,
-            "repetition_penalty": 1.0,
-            "ignore_eos": request.ignore_eos,
-            "return_token_ids": True,
-            "return_tokens_as_token_ids": True,
-        }
-        if request.stop_token_ids:
-            body["stop_token_ids"] = request.stop_token_ids
-        if request.logprobs is not None:
-            body["logprobs"] = request.logprobs
-        elif self.tokens_need_logprobs:
-            body["logprobs"] = 1
-        return {name: value for name, value in body.items() if name not in self.refused}
-
-
-async def call(client: HttpClient, manner: Manner, request: Request) -> Response:
+async def call(client: HttpClient, manner: Manner, request: Request, *, tokenizer: Tokenizer | None = None) -> Response:
     """Ask a server for completions.
 
+    Args:
+        client: the server.
+        manner: how it has to be asked.
+        request: what is asked.
+        tokenizer: finds where reasoning ends, and divides text into tokens where the manner says so.
+
     Raises:
-        EngineFailure: there is no usable answer, or the request needs a field that the server refuses.
+        EngineFailure: there is no usable answer, or the request needs something that the server refuses.
     """
-    if request.sampling.top_k and "top_k" in manner.refused:
-        message = f"{client.where} refuses top_k, which this request needs."
+    if message := manner.cannot_ask(request, client.where):
         raise EngineFailure(Failure(reason="status", message=message, status=400, lost=False))
-    answer = await client.post_json("completions", manner.body(request))
+    answered = await client.post(manner.path, manner.body(request))
     try:
-        return read_response(answer)
+        response = _read(answered, request)
     except ValueError as error:
         message = f"{client.where} answered with completions that cannot be read: {error}."
         raise EngineFailure(Failure(reason="protocol", message=message, lost=True)) from error
+    if tokenizer is None:
+        return response
+    read = _retokenized if manner.retokenizes else _divided
+    completions = tuple(read(completion, tokenizer) for completion in response.completions)
+    return msgspec.structs.replace(response, completions=completions)
+
+
+def _read(answered: Answered, request: Request) -> Response:
+    """Read an answer, which some gateways send whole even where a stream was asked for.
+
+    Raises:
+        ValueError: it is not of the form; the message says where.
+    """
+    answer = assembled(answered.objects) if answered.streamed else answered.objects[0]
+    response = read_response(answer, score_from=request.score_from)
+    return msgspec.structs.replace(response, cache=answered.cache) if answered.cache else response
+
+
+def _retokenized(completion: Completion, tokenizer: Tokenizer) -> Completion:
+    """A completion with the tokens of its text, the reasoning segment first, in place of any that are told."""
+    reasoning = tokenizer.encode(completion.reasoning or "")
+    return msgspec.structs.replace(
+        completion,
+        tokens=(*reasoning, *tokenizer.encode(completion.text or "")),
+        reasoning_length=None if completion.reasoning is None else len(reasoning),
+    )
+
+
+def _divided(completion: Completion, tokenizer: Tokenizer) -> Completion:
+    """A completion with the length of its reasoning segment, where that is what the tokenizer makes of its text."""
+    if completion.reasoning is None or completion.tokens is None or completion.reasoning_length is not None:
+        return completion
+    reasoning = tokenizer.encode(completion.reasoning)
+    if completion.tokens[: len(reasoning)] != reasoning:
+        return completion
+    return msgspec.structs.replace(completion, reasoning_length=len(reasoning))

@@ -1,57 +1,50 @@
-"""Finding out what a server reveals, by some ten short requests."""
+"""Finding out what a server reveals, by some twenty short requests."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from secrets import token_hex
+from typing import Literal
 
-import stamina
+import msgspec
 
-from specaudit.engines.http import BUSY, HttpClient, one_line
 from specaudit.engines.interface import EngineFailure, Probe
-from specaudit.engines.openai_call import OPTIONAL, Manner, call
+from specaudit.engines.openai_asking import Asker
+from specaudit.engines.openai_behaviour import (
+    LONG,
+    OPEN_PROMPT,
+    PROMPT,
+    find_reasoning,
+    find_temperature,
+    probing,
+    repeat,
+)
+from specaudit.engines.openai_models import choose_model
+from specaudit.engines.openai_refused import find_refused
 from specaudit.model.capabilities import Capabilities
-from specaudit.model.completion import Response
-from specaudit.model.entries import Failure
-from specaudit.model.errors import CouldNotTest
-from specaudit.model.nearest import nearest
-from specaudit.model.request import Prompt, Request, Sampling, Token
+from specaudit.model.request import Token
+from specaudit.prompts.tokenizers import Tokenizer
 
 _LOGPROBS_ASKED = (20, 5)
 """vLLM's and OpenAI's usual limits."""
 
 _CHOICES_ASKED = (64, 32, 16, 8, 4, 2)
-_PROMPT = "the quick brown fox"
 
-_SHOWN = 300
-"""Characters of an exchange that are kept."""
-
-_LISTED = 10
-"""Models that a sentence names."""
-
-Revealed = Literal["ids", "texts", "none"]
+Revealed = Literal["ids", "texts", "retokenized", "none"]
 LogprobsMode = Literal["raw", "processed", "unknown"]
-
-
-def _is_busy(error: Exception) -> bool:
-    return isinstance(error, EngineFailure) and error.failure.status in BUSY
-
-
-_patiently = stamina.retry(on=_is_busy, attempts=4, timeout=60.0)
+Repeats = Literal["never", "bypassed", "always"]
+Temperature = Literal["any", "one", "default", "ignored"]
 
 
 class Prober:
     """Asks one server what it can do.
 
     Args:
-        client: the server.
-        manner: how to ask it, as far as that is known.
+        asker: asks it; its manner is settled by probing.
+        tokenizer: divides text into tokens where the server tells none.
     """
 
-    def __init__(self, client: HttpClient, manner: Manner) -> None:
-        self.manner = manner
-        """How the server has to be asked; settled by probing."""
-        self._client = client
-        self._where = client.where.rstrip("/")
-        self._exchanges: list[str] = []
+    def __init__(self, asker: Asker, tokenizer: Tokenizer | None = None) -> None:
+        self._asker = asker
+        self._tokenizer = tokenizer
 
     async def probe(self) -> Probe:
         """Find out what the server reveals.
@@ -60,95 +53,100 @@ class Prober:
             CouldNotTest: it cannot be reached, refuses the key, does not serve the model, or speaks no JSON.
         """
         vocabulary_size = await self._find_model()
-        tokens = await self._find_refused()
+        first = await find_refused(self._asker)
+        repeats = await self._find_repeats()
+        temperature = await self._find_temperature()
         scored_tokens, logprobs = await self._find_logprobs()
+        tokens = first.completions[0].tokens
         if tokens is None and scored_tokens is not None:
             tokens = scored_tokens
-            self.manner = replace(self.manner, tokens_need_logprobs=True)
+            self._asker.manner = replace(self._asker.manner, tokens_need_logprobs=True)
         ids = tuple(token for token in tokens or () if isinstance(token, int))
         revealed: Revealed = "ids" if ids and ids == tokens else "texts" if tokens else "none"
+        if revealed == "none" and self._tokenizer is not None:
+            revealed = "retokenized"
+            self._asker.manner = replace(self._asker.manner, retokenizes=True)
+        choices = await self._find_choices()
+        reasoning = find_reasoning(first)
         capabilities = Capabilities(
             engine="openai",
-            model=self.manner.model,
+            model=self._asker.manner.model,
             tokens=revealed,
             token_prompts=revealed == "ids" and await self._takes_token_prompts(ids),
             vocabulary_size=vocabulary_size,
-            max_choices=await self._find_choices(),
+            max_choices=choices,
             logprobs=logprobs,
             logprobs_mode=await self._find_logprobs_mode(logprobs) if logprobs else "unknown",
-            refused=self.manner.refused,
+            scores_prompts=bool(logprobs) and await self._scores_prompts(logprobs),
+            temperature=temperature,
+            repeats=repeats,
+            reasoning=reasoning,
+            segments=reasoning == "none" or await self._divides(min(2, choices)),
+            prompt_tokens=await self._count_prompts(),
+            tokenizer=self._tokenizer.digest if self._tokenizer is not None else None,
+            refused=self._asker.manner.refused,
         )
-        return Probe(capabilities=capabilities, exchanges=tuple(self._exchanges))
+        return Probe(capabilities=capabilities, exchanges=tuple(self._asker.exchanges), spent=self._asker.spent)
 
     async def _find_model(self) -> int | None:
         """Settle which model is asked for; return its vocabulary size where the server tells it."""
-        model = self.manner.model
         try:
-            served = _served(await self._models())
+            listing = await self._asker.models()
         except EngineFailure as error:
-            if error.failure.status not in (404, 405) or not model:
-                raise self._could_not_test(error.failure) from error
-            served = {}
-        self._note("GET /models", ", ".join(served) or "no model")
-        if not served and model:
-            return None  # gateways need not list models; the first completion will tell
-        if not served:
-            raise CouldNotTest(
-                f"{self._where} lists no model.", hint=f"specaudit run --endpoint {self._where} --model NAME"
-            )
-        if model is None:
-            model = next(iter(served))
-            self.manner = replace(self.manner, model=model)
-        if model not in served:
-            raise self._not_served(model, list(served))
-        size = served[model].get("vocab_size")
-        return size if type(size) is int and 0 < size < 1 << 31 else None
+            if error.failure.status not in (404, 405) or not self._asker.manner.model:
+                raise self._asker.could_not_test(error.failure) from error
+            listing = {}
+        model = choose_model(listing, self._asker.manner.model, self._asker.where)
+        self._asker.note("GET /models", ", ".join(model.served) or "no model")
+        self._asker.manner = replace(self._asker.manner, model=model.name)
+        return model.vocabulary_size
 
-    def _not_served(self, model: str, served: list[str]) -> CouldNotTest:
-        listed = ", ".join(served[:_LISTED]) + (", …" if len(served) > _LISTED else "")
-        return CouldNotTest(
-            one_line(f"{self._where} does not serve the model {model!r}; it serves: {listed}.{nearest(model, served)}"),
-            hint=one_line(f"specaudit run --endpoint {self._where} --model {served[0]}"),
-        )
+    async def _find_repeats(self) -> Repeats:
+        """Find whether a cache answers requests that differ in their seed, and whether naming users gets past it.
 
-    async def _find_refused(self) -> tuple[Token, ...] | None:
-        """Find the optional fields that the server refuses; return the tokens of a completion, where it reveals them.
-
-        Messages name a field, several, or none; only leaving fields out tells which are to blame.
+        The users are new with every probe: those of an audit before this one are in the cache.
         """
-        try:
-            response = await self._ask(_request())
-        except EngineFailure as error:
-            if error.failure.reason != "status" or _is_final(error.failure):
-                raise self._could_not_test(error.failure) from error
-            self._note("POST /completions", error.failure.message)
-            response = await self._without_refused()
-        self._note("POST /completions", _described(response))
-        if not response.completions:
-            raise CouldNotTest(f"{self._where} answers without choices.", hint=f"curl {self._where}/completions")
-        return response.completions[0].tokens
+        if not await repeat(self._asker.answers, "a new draw"):
+            return "never"
+        self._asker.manner = replace(self._asker.manner, users=f"specaudit-{token_hex(6)}")
+        if not await repeat(self._asker.answers, "a new draw for another user"):
+            return "bypassed"
+        self._asker.manner = replace(self._asker.manner, users=None)
+        return "always"
 
-    async def _without_refused(self) -> Response:
-        """Leave out all optional fields, then take back one after the other what the server answers."""
-        self.manner = replace(self.manner, refused=OPTIONAL)
-        try:
-            response = await self._ask(_request())
-        except EngineFailure as error:
-            raise self._could_not_test(error.failure) from error
-        for field in OPTIONAL:
-            without = self.manner
-            self.manner = replace(without, refused=tuple(name for name in without.refused if name != field))
-            answer = await self._answers(_request(), f"with {field}")
-            if answer is None:
-                self.manner = without
-            else:
-                response = answer
-        return response
+    async def _find_temperature(self) -> Temperature:
+        if "temperature" in self._asker.manner.refused:
+            return "default"
+        found = await find_temperature(self._asker.answers)
+        if found == "one":
+            self._asker.manner = replace(self._asker.manner, only_neutral_temperature=True)
+        return found
+
+    async def _scores_prompts(self, logprobs: int) -> bool:
+        """True if the server tells the logprobs of a prompt's own tokens, as many as of generated ones."""
+        request = msgspec.structs.replace(probing(logprobs=logprobs), score_from=1)
+        response = await self._asker.answers(request, "logprobs of the prompt")
+        scores = response.scores if response is not None else None
+        return bool(scores) and all(len(score.top) >= logprobs for score in scores or ())
+
+    async def _divides(self, choices: int) -> bool:
+        """True if it is known where the reasoning of each choice ends."""
+        request = probing(prompt=OPEN_PROMPT, n=choices, max_tokens=LONG)
+        response = await self._asker.answers(request, f"reasoning of {choices} choices")
+        return response is not None and all(choice.reasoning_length is not None for choice in response.completions)
+
+    async def _count_prompts(self) -> tuple[int, ...]:
+        """Return how many tokens the server counts in the probing prompts; nothing where it does not tell."""
+        responses = [
+            await self._asker.answers(probing(prompt=prompt), "prompt tokens") for prompt in (PROMPT, OPEN_PROMPT)
+        ]
+        counts = [response.prompt_tokens for response in responses if response is not None]
+        return tuple(count for count in counts if count is not None) if None not in counts else ()
 
     async def _find_logprobs(self) -> tuple[tuple[Token, ...] | None, int]:
         """Return the tokens of a completion with logprobs, and how many most likely tokens each position has."""
         for asked in _LOGPROBS_ASKED:
-            response = await self._answers(_request(logprobs=asked), f"logprobs={asked}")
+            response = await self._asker.answers(probing(logprobs=asked), f"logprobs={asked}")
             first = response.completions[0] if response is not None and response.completions else None
             if first is not None and first.logprobs:
                 # vLLM adds the emitted token to those asked for, but refuses to be asked for more.
@@ -156,13 +154,13 @@ class Prober:
         return None, 0
 
     async def _takes_token_prompts(self, ids: tuple[int, ...]) -> bool:
-        response = await self._answers(_request(prompt=ids), "token-id prompt")
+        response = await self._asker.answers(probing(prompt=ids), "token-id prompt")
         return response is not None and len(response.completions) == 1 and response.prompt_token_ids in (None, ids)
 
     async def _find_choices(self) -> int:
         """Return the most choices that one request was seen to return; a server may cap n in silence."""
         for asked in _CHOICES_ASKED:
-            response = await self._answers(_request(n=asked), f"n={asked}")
+            response = await self._asker.answers(probing(n=asked), f"n={asked}")
             if response is not None and len(response.completions) > 1:
                 return min(asked, len(response.completions))
         return 1
@@ -175,8 +173,8 @@ class Prober:
         """
         laws: list[dict[Token, float]] = []
         for temperature in (1.0, 0.5):
-            request = _request(logprobs=logprobs, temperature=temperature)
-            response = await self._answers(request, f"logprobs at temperature {temperature}")
+            request = probing(logprobs=logprobs, temperature=temperature)
+            response = await self._asker.answers(request, f"logprobs at temperature {temperature}")
             if response is None or not response.completions or not response.completions[0].logprobs:
                 return "unknown"
             laws.append(dict(response.completions[0].logprobs[0].top))
@@ -185,67 +183,3 @@ class Prober:
         before, after = (sum(law[shared[0]] - law[token] for token in shared[1:]) for law in laws)
         stretch = after / before if before else 0.0
         return "raw" if 0.75 < stretch < 1.25 else "processed" if 1.75 < stretch < 2.25 else "unknown"
-
-    @_patiently
-    async def _models(self) -> dict[str, Any]:
-        return await self._client.get_json("models")
-
-    @_patiently
-    async def _ask(self, request: Request) -> Response:
-        return await call(self._client, self.manner, request)
-
-    async def _answers(self, request: Request, what: str) -> Response | None:
-        """Return the answer to a request that the server may refuse, or None where it does.
-
-        Raises:
-            CouldNotTest: it would not answer any other request either.
-        """
-        try:
-            response = await self._ask(request)
-        except EngineFailure as error:
-            if _is_final(error.failure):
-                raise self._could_not_test(error.failure) from error
-            self._note(f"POST /completions {what}", error.failure.message)
-            return None
-        self._note(f"POST /completions {what}", _described(response))
-        return response
-
-    def _note(self, asked: str, answered: str) -> None:
-        self._exchanges.append(one_line(f"{asked}: {answered}")[:_SHOWN])
-
-    def _could_not_test(self, failure: Failure) -> CouldNotTest:
-        look = f"curl {self._where}/models"
-        if failure.status in (401, 403):
-            hint = "export OPENAI_API_KEY=… (or SPECAUDIT_REFERENCE_API_KEY for a reference on another host)"
-        elif failure.status == 404 or failure.reason == "protocol":
-            hint = f"Does the address end in /v1? {look}"
-        elif failure.reason == "connect":
-            hint = f"Is the server running? {look}"
-        else:
-            hint = look
-        return CouldNotTest(failure.message, hint=hint)
-
-
-def _is_final(failure: Failure) -> bool:
-    """True where any other request would meet the same."""
-    return failure.reason == "connect" or failure.status in (401, 403, *BUSY)
-
-
-def _served(listing: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The listed models by name."""
-    entries = listing.get("data")
-    return {
-        entry["id"]: entry
-        for entry in (entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-    }
-
-
-def _request(*, prompt: Prompt = _PROMPT, n: int = 1, logprobs: int | None = None, temperature: float = 1.0) -> Request:
-    sampling = Sampling(temperature=temperature)
-    return Request(prompt=prompt, sampling=sampling, seed=1, n=n, max_tokens=2, logprobs=logprobs)
-
-
-def _described(response: Response) -> str:
-    first = response.completions[0] if response.completions else None
-    return f"{len(response.completions)} choices, first tokens {first.tokens if first else None}"

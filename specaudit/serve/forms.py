@@ -1,61 +1,137 @@
-"""The JSON of `/v1/completions` as vLLM speaks it: what is asked, and what is answered."""
+"""The JSON that is asked of `/v1/completions` and `/v1/chat/completions`, as vLLM takes it."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
 
 from specaudit.engines.reference import MAX_CHOICES
-from specaudit.model.completion import Completion, Response, TokenLogprobs
-from specaudit.model.request import Prompt, Request, Sampling, Token
+from specaudit.model.request import Prompt, Request, Sampling
+from specaudit.serve.template import Message, rendered
 
 MAX_LOGPROBS = 20
 
+_Cap = Annotated[int, msgspec.Meta(ge=1, le=65536)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_LOGPROBS)]
+_Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
+_DEFAULT_CAP = 16
 
-class CompletionForm(msgspec.Struct, kw_only=True):
-    """The body of a completion request. Unknown fields are ignored in silence, as real servers do."""
+
+class StreamOptions(msgspec.Struct, kw_only=True):
+    """What a stream carries beside its choices."""
+
+    include_usage: bool = False
+
+
+class Form(msgspec.Struct, kw_only=True):
+    """What both kinds of body have in common. Unknown fields are ignored in silence, as real servers do."""
 
     model: str
-    prompt: str | list[int | str | list[int]] = ""
-    """A text, token ids, or a list of texts or of token ids."""
-    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=65536)] = 16
+    max_tokens: _Cap | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHOICES)] = 1
     seed: int | None = None
-    temperature: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     top_k: Annotated[int, msgspec.Meta(ge=-1)] = -1
-    logprobs: Annotated[int, msgspec.Meta(ge=0, le=MAX_LOGPROBS)] | None = None
+    min_p: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    repetition_penalty: Annotated[float, msgspec.Meta(gt=0, le=100)] = 1.0
+    presence_penalty: _Penalty = 0.0
+    frequency_penalty: _Penalty = 0.0
+    logit_bias: dict[int, Annotated[float, msgspec.Meta(ge=-100, le=100)]] = msgspec.field(default_factory=dict)
+    bad_words: list[str] = msgspec.field(default_factory=list)
+    allowed_token_ids: list[int] | None = None
     stream: bool = False
+    stream_options: StreamOptions | None = None
     stop_token_ids: list[int] = msgspec.field(default_factory=list)
     ignore_eos: bool = False
     return_token_ids: bool = False
     return_tokens_as_token_ids: bool = False
 
-    def requests(self, *, unseeded: int) -> list[Request]:
+    @property
+    def cap(self) -> int:
+        """Tokens per choice at most."""
+        return _DEFAULT_CAP if self.max_tokens is None else self.max_tokens
+
+    @property
+    def wanted_logprobs(self) -> int | None:
+        """Most likely tokens that are reported at each position; None reports nothing."""
+        raise NotImplementedError
+
+    def prompts(self, date: str | None) -> list[Prompt]:
+        """Return what is to be continued; a chat template prints the date.
+
+        Raises:
+            ValueError: it is not of the form.
+        """
+        raise NotImplementedError
+
+    def requests(self, *, unseeded: int, temperature: float = 1.0, date: str | None = None) -> list[Request]:
         """Return one request per prompt.
 
         A seed serves every prompt of a batch, as in vLLM; without one, the draws take the seeds from `unseeded` on,
-        one each.
+        one each. `temperature` and `date` are those of a request that names none.
 
         Raises:
-            ValueError: the prompt mixes token ids with prompts.
+            ValueError: the prompt is not of the form.
         """
-        sampling = Sampling(temperature=self.temperature, top_k=max(0, self.top_k), top_p=self.top_p)
+        sampling = Sampling(
+            temperature=temperature if self.temperature is None else self.temperature,
+            top_k=max(0, self.top_k),
+            top_p=self.top_p,
+            min_p=self.min_p,
+            repetition_penalty=self.repetition_penalty,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            logit_bias=tuple(sorted(self.logit_bias.items())),
+            bad_words=tuple((word,) for word in self.bad_words),
+            allowed_token_ids=None if self.allowed_token_ids is None else tuple(self.allowed_token_ids),
+        )
         return [
             Request(
                 prompt=prompt,
                 sampling=sampling,
                 seed=unseeded + index * self.n if self.seed is None else self.seed,
                 n=self.n,
-                max_tokens=self.max_tokens,
+                max_tokens=self.cap,
                 stop_token_ids=tuple(self.stop_token_ids),
                 ignore_eos=self.ignore_eos,
-                logprobs=self.logprobs,
+                logprobs=self.wanted_logprobs,
             )
-            for index, prompt in enumerate(self._prompts())
+            for index, prompt in enumerate(self.prompts(date))
         ]
 
-    def _prompts(self) -> list[Prompt]:
+
+class CompletionForm(Form, kw_only=True):
+    """The body of a completion request."""
+
+    prompt: str | list[int | str | list[int]] = ""
+    """A text, token ids, or a list of texts or of token ids."""
+    logprobs: _Count | None = None
+    prompt_logprobs: _Count | None = None
+    """Most likely tokens that are reported at each position of the prompt but the first."""
+
+    @property
+    def wanted_logprobs(self) -> int | None:
+        """Most likely tokens that are reported at each position; None reports nothing."""
+        return self.logprobs
+
+    def requests(self, *, unseeded: int, temperature: float = 1.0, date: str | None = None) -> list[Request]:
+        """Return one request per prompt, whose tokens are scored if their logprobs are wanted.
+
+        Raises:
+            ValueError: the prompt is not of the form.
+        """
+        requests = super().requests(unseeded=unseeded, temperature=temperature, date=date)
+        if self.prompt_logprobs is None:
+            return requests
+        count = max(self.prompt_logprobs, self.logprobs or 0)
+        return [msgspec.structs.replace(request, score_from=1, logprobs=count) for request in requests]
+
+    def prompts(self, date: str | None) -> list[Prompt]:
+        """Return the prompt, or the prompts of a batch.
+
+        Raises:
+            ValueError: the prompt mixes token ids with prompts.
+        """
         if isinstance(self.prompt, str):
             return [self.prompt]
         ids = [item for item in self.prompt if isinstance(item, int)]
@@ -66,54 +142,31 @@ class CompletionForm(msgspec.Struct, kw_only=True):
         return [item if isinstance(item, str) else tuple(item) for item in self.prompt if not isinstance(item, int)]
 
 
-def letters(tokens: Sequence[Token]) -> str:
-    """Return the text of token ids: a letter each."""
-    return "".join(chr(ord("a") + int(token)) for token in tokens)
+class ChatForm(Form, kw_only=True):
+    """The body of a chat request."""
 
+    messages: list[Message]
+    max_completion_tokens: _Cap | None = None
+    logprobs: bool = False
+    top_logprobs: _Count | None = None
+    chat_template_kwargs: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the template is told; `date_string` pins its date, as in Llama's."""
 
-def answer(form: CompletionForm, responses: Sequence[Response], *, identity: str, created: int) -> dict[str, Any]:
-    """Return the JSON object that answers a request: the choices of its prompts, one after the other."""
-    choices = [(response, completion) for response in responses for completion in response.completions]
-    prompt_tokens = sum(response.prompt_tokens or 0 for response in responses)
-    completion_tokens = sum(response.completion_tokens or 0 for response in responses)
-    return {
-        "id": identity,
-        "object": "text_completion",
-        "created": created,
-        "model": form.model,
-        "choices": [_choice(form, index, *choice) for index, choice in enumerate(choices)],
-        "usage": {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": completion_tokens,
-            "total_tokens": prompt_tokens + completion_tokens,
-        },
-    }
+    @property
+    def cap(self) -> int:
+        """Tokens per choice at most, reasoning included."""
+        return super().cap if self.max_completion_tokens is None else self.max_completion_tokens
 
+    @property
+    def wanted_logprobs(self) -> int | None:
+        """Most likely tokens that are reported at each position; None reports nothing."""
+        return (self.top_logprobs or 0) if self.logprobs else None
 
-def _choice(form: CompletionForm, index: int, response: Response, completion: Completion) -> dict[str, Any]:
-    choice: dict[str, Any] = {
-        "index": index,
-        "text": letters(completion.tokens or ()),
-        "logprobs": None if completion.logprobs is None else _logprobs(form, completion.logprobs),
-        "finish_reason": completion.finish_reason,
-    }
-    if form.return_token_ids:
-        choice |= {"token_ids": completion.tokens, "prompt_token_ids": response.prompt_token_ids}
-    return choice
+    def prompts(self, date: str | None) -> list[Prompt]:
+        """Return the conversation as the chat template renders it.
 
-
-def _logprobs(form: CompletionForm, positions: Sequence[TokenLogprobs]) -> dict[str, Any]:
-    def word(token: Token) -> str:
-        return f"token_id:{token}" if form.return_tokens_as_token_ids else letters([token])
-
-    return {
-        "text_offset": list(range(len(positions))),
-        "tokens": [word(position.token) for position in positions],
-        "token_logprobs": [position.logprob for position in positions],
-        "top_logprobs": [{word(token): value for token, value in position.top} for position in positions],
-    }
-
-
-def error(message: str, kind: str, status: int, *, param: str | None = None) -> dict[str, Any]:
-    """Return an error in vLLM's form."""
-    return {"error": {"message": message, "type": kind, "param": param, "code": status}}
+        Raises:
+            ValueError: the template cannot render it.
+        """
+        pinned = None if date is None else str(self.chat_template_kwargs.get("date_string", date))
+        return [rendered(self.messages, date=pinned)]

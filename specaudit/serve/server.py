@@ -7,30 +7,47 @@ from contextlib import suppress
 
 import uvicorn
 
+from specaudit.engines.embedded import home_of
 from specaudit.engines.interface import Access
 from specaudit.engines.reference import ReferenceEngine
 from specaudit.engines.registry import build
 from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.model.plan import Arm
 from specaudit.serve.app import make_app
+from specaudit.serve.switches import AS_VLLM, Switches
 
 _PATIENCE_SECONDS = 2
 """How long open connections are waited for before the server ends."""
 
 
-def serve(engine_name: str, *, draft_tokens: int, host: str, port: int, model_name: str) -> None:
+def serve(
+    engine_name: str,
+    *,
+    world: str | None,
+    draft_tokens: int,
+    host: str,
+    port: int,
+    model_name: str | None,
+    switches: Switches = AS_VLLM,
+) -> None:
     """Serve an engine until SIGINT or SIGTERM, either of which ends it well: the process exits with 0.
+
+    The world is the engine's home, and the model is named after it, unless others are given.
 
     Raises:
         UsageError: the engine is not one that runs in process.
         CouldNotTest: the port is taken.
     """
-    engine = build(Arm(role="subject", engine=engine_name, draft_tokens=draft_tokens), Access())
+    engine = build(
+        Arm(role="subject", engine=engine_name, world=world or home_of(engine_name), draft_tokens=draft_tokens),
+        Access(),
+    )
     if not isinstance(engine, ReferenceEngine):
         raise UsageError(
             f"{engine_name!r} cannot be served: it is no decoder of this process.", hint="specaudit list engines"
         )
-    app = make_app(ReferenceEngine(engine.decoder, model_name=model_name))
+    served = ReferenceEngine(engine.decoder, model_name=model_name)
+    app = make_app(served, switches)
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     decoding = f"{draft_tokens} drafts per step" if draft_tokens else "plain decoding"
@@ -40,7 +57,7 @@ def serve(engine_name: str, *, draft_tokens: int, host: str, port: int, model_na
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         print(
-            f"serving {model_name} ({engine_name}, {decoding}) at http://{shown}:{listening.getsockname()[1]}/v1",
+            f"serving {served.model_name} ({engine_name}, {decoding}) at http://{shown}:{listening.getsockname()[1]}/v1",
             file=sys.stderr,
             flush=True,
         )

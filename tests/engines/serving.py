@@ -20,10 +20,13 @@ from starlette.routing import Route
 
 from specaudit.engines.interface import Access, EngineFailure, Probe
 from specaudit.engines.openai import OpenAIEngine
+from specaudit.engines.openai_manner import Manner
 from specaudit.model.completion import Response as Answer
 from specaudit.model.entries import Failure
 from specaudit.model.errors import CouldNotTest
+from specaudit.model.plan import Api
 from specaudit.model.request import Request, Sampling
+from specaudit.prompts.tokenizers import Tokenizer
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -37,11 +40,12 @@ def recorded(name: str) -> Any:
 
 
 @contextmanager
-def running(app: Any) -> Iterator[str]:
+def running(app: Any, **options: Any) -> Iterator[str]:
     """Serve an application on a free port; gives its address, without a path."""
     listening = socket.create_server(("127.0.0.1", 0))
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, timeout_graceful_shutdown=1))
+    config = uvicorn.Config(app, log_level="critical", access_log=False, timeout_graceful_shutdown=1, **options)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:
@@ -71,7 +75,7 @@ class OddServers:
     def __init__(self) -> None:
         self.address = ""
         self._servers: list[Odd] = []
-        self.app = Starlette(routes=[Route("/{number:int}/v1/{what}", self._reply, methods=["GET", "POST"])])
+        self.app = Starlette(routes=[Route("/{number:int}/v1/{what:path}", self._reply, methods=["GET", "POST"])])
 
     def __call__(self, *, models: Reply | None = None, completions: Reply | None = None) -> Odd:
         """Start one that lists the model `toy` and completes honestly, but for what is given."""
@@ -89,7 +93,7 @@ class OddServers:
         odd.queries.append(request.url.query)
         content = await request.body()
         body = json.loads(content) if content else {}
-        if request.path_params["what"] == "completions":
+        if request.path_params["what"].endswith("completions"):
             odd.bodies.append(body)
             reply = odd.completions
         else:
@@ -97,9 +101,15 @@ class OddServers:
         return reply if isinstance(reply, Response) else reply(body)
 
 
+FIRST = 12
+"""Tokens that an honest answer always begins with."""
+
+
 def completion(body: Body, *, logprobs: bool = True) -> Body:
-    """An honest answer: tokens 1, 2, …, and as many most likely tokens as were asked for."""
-    tokens = list(range(1, body["max_tokens"] + 1))
+    """An honest answer: tokens 1, 2, …, later ones by chance, and as many most likely tokens as were asked for."""
+    cap = body["max_tokens"] if "max_tokens" in body else body["max_completion_tokens"]
+    chance = body.get("seed", 0) % 97 if body.get("temperature", 1) else 0
+    tokens = [token if token <= FIRST else token + chance for token in range(1, cap + 1)]
     choice: Body = {"text": "ab", "finish_reason": "length", "token_ids": tokens, "logprobs": None}
     if logprobs and body.get("logprobs") is not None:
         top = {f"token_id:{token}": -1.0 - token for token in range(1, body["logprobs"] + 1)}
@@ -151,8 +161,17 @@ def a_request(**changes: Any) -> Request:
     return Request(**{"prompt": "The", "sampling": Sampling(), "seed": 7, "max_tokens": 2, **changes})
 
 
-async def probing(address: str, *, key: str | None = None, model: str | None = None, timeout: float = 5.0) -> Probe:
-    engine = OpenAIEngine(address, model=model, access=Access(api_key=key, timeout=timeout))
+async def probing(
+    address: str,
+    *,
+    key: str | None = None,
+    model: str | None = None,
+    api: Api = "completions",
+    tokenizer: Tokenizer | None = None,
+    timeout: float = 5.0,
+) -> Probe:
+    access = Access(api_key=key, timeout=timeout)
+    engine = OpenAIEngine(address, manner=Manner(model=model, api=api), access=access, tokenizer=tokenizer)
     try:
         return await engine.probe()
     finally:
@@ -160,7 +179,7 @@ async def probing(address: str, *, key: str | None = None, model: str | None = N
 
 
 async def completing(address: str, request: Request, *, key: str | None = None, timeout: float = 5.0) -> Answer:
-    engine = OpenAIEngine(address, model="toy", access=Access(api_key=key, timeout=timeout))
+    engine = OpenAIEngine(address, manner=Manner(model="toy"), access=Access(api_key=key, timeout=timeout))
     try:
         return await engine.complete(request)
     finally:

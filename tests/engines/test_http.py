@@ -3,6 +3,8 @@ import gzip
 import json
 import logging
 import traceback
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from urllib.parse import parse_qs
 
 import pytest
@@ -16,11 +18,21 @@ from tests.engines.serving import closed_address, complete, failure, raw, read_r
 KEY = "sk-Very/secret+key=="
 
 
-def using(address, ask, *, key=None, timeout=5.0):
+TEAM = "team-0123456789"
+
+
+async def failing(client):
+    """The failure of a request."""
+    with pytest.raises(EngineFailure) as caught:
+        await client.get_json("models")
+    return caught.value.failure
+
+
+def using(address, ask, *, key=None, timeout=5.0, headers=None):
     """What `ask` gets from a client of the address."""
 
     async def use():
-        client = HttpClient(address, Access(api_key=key, timeout=timeout))
+        client = HttpClient(address, Access(api_key=key, timeout=timeout, headers=headers or {}))
         try:
             return await ask(client)
         finally:
@@ -58,8 +70,9 @@ def failed_raw(behave, *, timeout=5.0):
 class TestRequests:
     def test_a_body_goes_out_as_json(self, odd):
         server = odd(completions=lambda body: JSONResponse({"got": body}))
-        answer = using(server.address, lambda client: client.post_json("completions", {"prompt": [1, 2], "n": 1}))
-        assert answer == {"got": {"prompt": [1, 2], "n": 1}}
+        answer = using(server.address, lambda client: client.post("completions", {"prompt": [1, 2], "n": 1}))
+        assert answer.objects == ({"got": {"prompt": [1, 2], "n": 1}},)
+        assert not answer.streamed
         assert server.headers[0]["content-type"] == "application/json"
         assert "authorization" not in server.headers[0]
 
@@ -89,6 +102,31 @@ class TestRequests:
             HttpClient("http://127.0.0.1:1/v1", Access(api_key=key))
         assert "secret" not in caught.value.message
         assert "geheim" not in caught.value.message
+
+    def test_further_headers_go_with_every_request(self, odd):
+        server = odd()
+        using(server.address, lambda client: client.get_json("models"), headers={"X-Team": f" {TEAM}\n"})
+        assert server.headers[0]["x-team"] == TEAM
+
+    def test_a_header_may_be_the_authorization(self, odd):
+        server = odd()
+        using(server.address, lambda client: client.get_json("models"), key=KEY, headers={"Authorization": "Token x"})
+        assert server.headers[0]["authorization"] == "Token x"
+
+    def test_a_header_that_cannot_be_sent_is_refused_unseen(self):
+        with pytest.raises(UsageError) as caught:
+            HttpClient("http://127.0.0.1:1/v1", Access(headers={"X-Team": "gehe\u00efm"}))
+        assert "gehe" not in caught.value.message
+
+    def test_the_values_of_headers_are_kept_nowhere(self, odd):
+        echo = JSONResponse({"error": {"message": f"{TEAM} has no access", "team": TEAM}}, 403)
+        refused = using(odd(models=echo).address, failing, headers={"X-Team": TEAM})
+        assert refused.message.endswith("answered 403: [key] has no access.")
+        told = JSONResponse({"data": [TEAM], TEAM: 1})
+        assert using(odd(models=told).address, lambda client: client.get_json("models"), headers={"X-Team": TEAM}) == {
+            "data": ["[key]"],
+            "[key]": 1,
+        }
 
     def test_more_requests_than_connections_wait_for_each_other(self, odd):
         async def many(client):
@@ -158,9 +196,9 @@ class TestStatuses:
             (JSONResponse({"error": "too long", "error_type": "validation"}, 400), "too long"),
             (JSONResponse({"object": "error", "message": "no such thing"}, 400), "no such thing"),
             (JSONResponse({"detail": "Not Found"}, 404), "Not Found"),
-            (JSONResponse({"detail": [{"msg": "field required"}]}, 400), "[{'msg': 'field required'}]"),
-            (JSONResponse({"error": {"code": 7}}, 400), "{'code': 7}"),
-            (JSONResponse(["odd"], 400), '["odd"]'),
+            (JSONResponse({"detail": [{"msg": "field required"}]}, 400), "field required"),
+            (JSONResponse({"error": {"code": 7}}, 400), '{"error":{"code":7}}'),
+            (JSONResponse(["odd"], 400), "odd"),
             (HTMLResponse("<html><head><title>502 Bad\nGateway</title><p>x", 502), "502 Bad Gateway"),
             (HTMLResponse("<!doctype html><HTML>oh", 502), "a web page"),
             (text("just words\r\n on two lines", 400), "just words on two lines"),
@@ -173,6 +211,19 @@ class TestStatuses:
     def test_the_servers_own_words_are_kept_on_one_line(self, odd, reply, said):
         address = odd(models=reply).address
         assert failed(address).message == f"{address}/models answered {reply.status_code}: {said}."
+
+    @pytest.mark.parametrize(
+        ("retry_after", "seconds"),
+        [("7", 7.0), ("0", 0.0), ("", None), ("soon", None), ("-1", None), ("inf", None), ("1e400", None)],
+    )
+    def test_when_to_come_back_is_told_in_seconds(self, odd, retry_after, seconds):
+        headers = {"retry-after": retry_after} if retry_after else {}
+        assert failed(odd(models=text("", 429, **headers)).address).retry_after == seconds
+
+    @pytest.mark.parametrize(("minutes", "least"), [(1, 50), (-1, 0)])
+    def test_or_at_a_time(self, odd, minutes, least):
+        when = format_datetime(datetime.now(UTC) + timedelta(minutes=minutes), usegmt=True)
+        assert least <= failed(odd(models=text("", 503, **{"retry-after": when})).address).retry_after <= least + 10
 
     @pytest.mark.parametrize("said", ["It is so.", "Is it so?", "It is so!"])
     def test_a_sentence_that_has_an_end_gets_no_other(self, odd, said):
@@ -292,6 +343,27 @@ class TestAnswers:
         assert page.content_type == "text/plain; version=0.0.4"
 
 
+class TestPosts:
+    def posted(self, odd, reply):
+        return using(odd(completions=reply).address, lambda client: client.post("completions", {}))
+
+    @pytest.mark.parametrize(
+        ("headers", "cache"),
+        [
+            ({}, None),
+            ({"x-cache": "HIT"}, "x-cache: HIT"),
+            ({"cf-aig-cache-status": "MISS"}, "cf-aig-cache-status: MISS"),
+        ],
+    )
+    def test_what_a_cache_says_of_itself_is_kept(self, odd, headers, cache):
+        assert self.posted(odd, JSONResponse({}, headers=headers)).cache == cache
+
+    def test_a_stream_comes_as_its_objects(self, odd):
+        sent = 'data: {"a": 1}\n\n: ping\n\ndata: {"a": 2}\n\ndata: [DONE]\n\n'
+        answer = self.posted(odd, Response(sent, headers={"content-type": "text/event-stream"}))
+        assert (answer.objects, answer.streamed) == (({"a": 1}, {"a": 2}), True)
+
+
 class TestConnections:
     def test_nobody_listens(self):
         address = closed_address()
@@ -369,12 +441,12 @@ class TestConnections:
             async with raw(behave) as address:
                 client = HttpClient(address, Access(timeout=5))
                 with pytest.raises(EngineFailure):
-                    await client.post_json("completions", {})
-                answer = await client.post_json("completions", {})
+                    await client.post("completions", {})
+                answer = await client.post("completions", {})
                 await client.close()
-            return served, answer
+            return served, answer.objects
 
-        assert asyncio.run(use()) == ([1, 1], {})
+        assert asyncio.run(use()) == ([1, 1], ({},))
 
 
 def test_nothing_is_logged(odd, caplog):

@@ -31,12 +31,21 @@ def test_a_page_comes_as_it_is(odd):
     assert page == Page(text="a_total 1\n\n# EOF\n", content_type="application/openmetrics-text; version=1.0.0")
 
 
+def test_its_headers_come_along_without_cookies_and_keys(odd):
+    reply = Response("a_total 1\n", headers={"Set-Cookie": "session=1", "Age": "3", "X-Echo": "my-secret-key"})
+    page = scrape(f"{odd(models=reply).address}/metrics", api_key="my-secret-key")
+    assert page.headers["age"] == "3"
+    assert "set-cookie" not in page.headers
+    assert "my-secret-key" not in str(page.headers)
+
+
 def test_a_served_decoders_page_is_read():
     engine = ReferenceEngine(SpeculativeDecoder(MARKOV4, draft_tokens=2))
     with running(make_app(engine)) as base:
         page = scrape(f"{base}/metrics")
     assert page == asyncio.run(engine.scrape())
-    assert read_page(page.text, page.content_type).accepted_per_position == (0, 0)
+    (reading,) = read_page(page.text, page.content_type)
+    assert reading.accepted_per_position == (0, 0)
 
 
 def test_the_query_and_the_key_go_along(odd):

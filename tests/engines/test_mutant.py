@@ -2,13 +2,14 @@ import asyncio
 
 import pytest
 
+from specaudit.decoding.worlds import WORLDS
 from specaudit.engines.interface import Access
 from specaudit.engines.mutant import build
 from specaudit.engines.reference import ReferenceEngine
 from specaudit.model.errors import UsageError
 from specaudit.model.plan import Arm
 from specaudit.model.request import Request, Sampling
-from specaudit.mutants.registry import get, names
+from specaudit.mutants.registry import controls, get, names
 
 
 def mutant(name, draft_tokens=3):
@@ -24,7 +25,7 @@ def tokens(subject):
 def test_every_mutant_answers(name):
     subject = mutant(name)
     assert isinstance(subject, ReferenceEngine)
-    assert type(subject.decoder) is type(get(name).build(subject.decoder.world, draft_tokens=3))
+    assert type(subject.decoder) is type(get(name).build(WORLDS[get(name).world], draft_tokens=3))
     assert {len(word) for word in tokens(subject)} == {6}
     assert asyncio.run(subject.probe()).capabilities.draft_tokens == 3
 
@@ -56,3 +57,35 @@ def test_an_unknown_one_is_refused(engine):
 def test_the_nearest_is_named():
     with pytest.raises(UsageError, match=r"did you mean .*resid-from-target"):
         mutant("resid-from-targe")
+
+
+def test_a_dose_goes_to_the_decoder():
+    weak, strong = mutant("synthetic-acceptance:0"), mutant("synthetic-acceptance:1")
+    tokens(weak)
+    tokens(strong)
+    assert weak.decoder.counters.accepted == 0
+    assert strong.decoder.counters.accepted == strong.decoder.counters.draft_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("engine", "said", "hint"),
+    [
+        ("mutant:lenience:9", "the dose of lenience must be a number from", "specaudit list mutants"),
+        ("mutant:resid-abs:1", "takes no dose", "specaudit list mutants"),
+        (
+            "control:sampler-mtch",
+            "no control is called 'sampler-mtch'; did you mean sampler-match",
+            "specaudit list controls",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(engine, said, hint):
+    with pytest.raises(UsageError, match=said) as caught:
+        build(Arm(role="subject", engine=engine), Access())
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize("name", controls())
+def test_every_control_answers(name):
+    subject = build(Arm(role="subject", engine=f"control:{name}", draft_tokens=3), Access())
+    assert {len(word) for word in tokens(subject)} == {6}

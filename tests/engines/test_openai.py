@@ -6,6 +6,7 @@ from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.worlds import MARKOV4
 from specaudit.engines.interface import Access
 from specaudit.engines.openai import OpenAIEngine, build
+from specaudit.engines.openai_manner import Manner
 from specaudit.engines.reference import ReferenceEngine
 from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.model.plan import Arm
@@ -46,6 +47,7 @@ def test_a_served_decoder_reveals_what_it_is(address):
         a_request(prompt=(1,), sampling=GREEDY, max_tokens=7),
         a_request(prompt=(2,), max_tokens=50, stop_token_ids=(0,)),
         a_request(prompt=(2,), max_tokens=5, logprobs=2),
+        a_request(prompt=(2, 1, 3), max_tokens=1, logprobs=4, score_from=1),
     ],
 )
 def test_over_http_comes_what_comes_in_process(address, request_):
@@ -55,11 +57,12 @@ def test_over_http_comes_what_comes_in_process(address, request_):
     assert [c.logprobs for c in there.completions] == [c.logprobs for c in here.completions]
     assert (there.prompt_token_ids, there.prompt_tokens) == (here.prompt_token_ids, here.prompt_tokens)
     assert there.completion_tokens == here.completion_tokens
+    assert there.scores == here.scores
 
 
 def complete_as_markov4(address, request):
     async def use():
-        engine = OpenAIEngine(address, model="markov4", access=Access())
+        engine = OpenAIEngine(address, manner=Manner(model="markov4"), access=Access())
         answer = await engine.complete(request)
         await engine.close()
         return answer
@@ -90,7 +93,7 @@ def test_probing_again_finds_the_same(address):
 
 
 def test_a_servers_law_is_not_revealed():
-    assert OpenAIEngine("http://127.0.0.1:1/v1", model=None, access=Access()).law() is None
+    assert OpenAIEngine("http://127.0.0.1:1/v1", manner=Manner(model=None), access=Access()).law() is None
 
 
 def test_an_arm_needs_an_address():

@@ -66,6 +66,77 @@ class TestRecordedAnswers:
         assert [len(position.top) for position in draft.logprobs] == [3, 0, 0, 0, 0, 3]
         assert [position.logprob for position in draft.logprobs[1:5]] == [0.0] * 4
 
+    def test_llamacpp_answers_a_conversation(self):
+        response = read_response(recorded("llamacpp_chat"))
+        (completion,) = response.completions
+        assert completion.text == '::= [" \'". E'
+        assert completion.tokens[:3] == (27, 27, 30)
+        assert (response.prompt_tokens, response.completion_tokens, response.cached_tokens) == (39, 12, 0)
+
+    def test_vllm_scores_a_prompt(self):
+        response = read_response(recorded("vllm_prompt_logprobs"), score_from=1)
+        assert [score.token for score in response.scores] == [316, 387]
+        assert response.scores[0] == TokenLogprobs(
+            token=316,
+            logprob=-3.566593647003174,
+            top=((278, -1.7622789144515991), (296, -2.8578524589538574), (316, -3.566593647003174)),
+        )
+        first = read_response(recorded("vllm_prompt_logprobs"), score_from=0).scores[0]
+        assert first == TokenLogprobs(token=474, logprob=None)
+        assert read_response(recorded("vllm_prompt_logprobs")).scores is None
+
+
+class TestConversations:
+    def test_the_message_is_the_text(self):
+        (completion,) = read({"message": {"role": "assistant", "content": "hello"}}).completions
+        assert (completion.text, completion.reasoning, completion.reasoning_length) == ("hello", None, None)
+
+    @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+    def test_reasoning_is_a_segment_of_its_own(self, name):
+        (completion,) = read({"message": {"content": "b", name: "a"}}).completions
+        assert (completion.text, completion.reasoning) == ("b", "a")
+
+    def test_a_prompts_ids_may_stand_beside_the_choices(self):
+        assert read({"message": {"content": "b"}}, prompt_token_ids=[1, 2]).prompt_token_ids == (1, 2)
+
+    def test_what_is_billed_in_detail_is_kept(self):
+        usage = {
+            "prompt_tokens": 9,
+            "completion_tokens": 8,
+            "prompt_tokens_details": {"cached_tokens": 7},
+            "completion_tokens_details": {"reasoning_tokens": 6},
+        }
+        response = read({"message": {"content": "b"}}, usage=usage)
+        assert (response.cached_tokens, response.reasoning_tokens) == (7, 6)
+        nothing = read({}, usage={"prompt_tokens_details": None, "completion_tokens_details": {}})
+        assert (nothing.cached_tokens, nothing.reasoning_tokens) == (None, None)
+
+    @pytest.mark.parametrize(
+        ("tokens", "reasoning", "billed", "length"),
+        [
+            ([1, 2, 3], "ab", 2, 2),
+            ([1, 2, 3], "ab", 4, None),
+            ([1, 2, 3], "ab", None, None),
+            (["a", "b", "c"], "ab", None, 2),
+            (["ab", "c"], "ab", None, 1),
+            (["abc", "d"], "ab", None, None),
+            (["x", "b"], "ab", None, None),
+            (["a", 7, "b"], "ab", None, 3),
+            ([1, 2], "", None, 0),
+            (["a"], None, 1, None),
+        ],
+    )
+    def test_where_reasoning_ends_is_billed_or_spelled(self, tokens, reasoning, billed, length):
+        told = {"logprobs": {"content": [{"token": t} if isinstance(t, str) else {"id": t} for t in tokens]}}
+        usage = {} if billed is None else {"completion_tokens_details": {"reasoning_tokens": billed}}
+        (completion,) = read({"message": {"reasoning": reasoning}, **told}, usage=usage).completions
+        assert completion.reasoning_length == length
+
+    def test_a_bill_for_many_choices_says_nothing_of_one(self):
+        two = [{"message": {"reasoning": "a"}, "token_ids": [1, 2]}] * 2
+        response = read(*two, usage={"completion_tokens_details": {"reasoning_tokens": 2}})
+        assert [completion.reasoning_length for completion in response.completions] == [None, None]
+
 
 class TestChoices:
     def test_choices_are_put_in_order_of_their_index(self):
@@ -222,7 +293,17 @@ def leaves(value, path=()):
         yield from leaves(item, (*path, key))
 
 
-ANSWERS = [recorded(name) for name in ("vllm_logprobs", "vllm_n3", "llamacpp_plain", "llamacpp_draft")]
+ANSWERS = [
+    recorded(name)
+    for name in (
+        "vllm_logprobs",
+        "vllm_n3",
+        "vllm_prompt_logprobs",
+        "llamacpp_plain",
+        "llamacpp_draft",
+        "llamacpp_chat",
+    )
+]
 
 
 @given(st.data())

@@ -1,7 +1,12 @@
+import asyncio
+
 import pytest
 from starlette.responses import JSONResponse
 
-from specaudit.engines.openai_call import OPTIONAL, Manner
+from specaudit.engines.http import HttpClient
+from specaudit.engines.interface import Access, EngineFailure
+from specaudit.engines.openai_call import call
+from specaudit.engines.openai_manner import OPTIONAL, Manner
 from specaudit.model.request import GREEDY, Sampling
 from tests.engines.serving import a_request, complete, completion, failure, text
 
@@ -38,6 +43,48 @@ def test_what_is_asked_for_is_sent():
     assert (sent["temperature"], sent["top_k"], sent["top_p"]) == (0.7, 4, 0.9)
     assert (sent["stop_token_ids"], sent["ignore_eos"], sent["logprobs"]) == ((3,), False, 0)
     assert body(sampling=GREEDY)["temperature"] == 0.0
+
+
+def test_every_filter_goes_by_the_name_that_vllm_gives_it():
+    sampling = Sampling(
+        min_p=0.1,
+        repetition_penalty=1.2,
+        presence_penalty=0.3,
+        frequency_penalty=-0.4,
+        logit_bias=((3, 1.5), (0, -100.0)),
+        bad_words=(("a", "b"), ("c",)),
+        allowed_token_ids=(0, 3),
+    )
+    neutral = body()
+    sent = {name: value for name, value in body(sampling=sampling).items() if value != neutral.get(name)}
+    assert sent == {
+        "min_p": 0.1,
+        "repetition_penalty": 1.2,
+        "presence_penalty": 0.3,
+        "frequency_penalty": -0.4,
+        "logit_bias": {"3": 1.5, "0": -100.0},
+        "bad_words": ["ab", "c"],
+        "allowed_token_ids": (0, 3),
+    }
+
+
+@pytest.mark.parametrize(
+    ("sampling", "wrong"),
+    [
+        (Sampling(min_p=0.1, top_k=2), " refuses top_k, min_p, which this request needs."),
+        (Sampling(bad_words=((1,),)), "Bad words go to a server as text, and this request gives them as token ids."),
+    ],
+)
+def test_another_law_is_never_asked_for_in_place_of_one_that_cannot_be(odd, sampling, wrong):
+    server = odd()
+    client = HttpClient(server.address, Access())
+    manner = Manner(model="toy", refused=("top_k", "min_p"))
+    with pytest.raises(EngineFailure) as caught:
+        asyncio.run(call(client, manner, a_request(sampling=sampling)))
+    lost = caught.value.failure
+    assert lost.message.endswith(wrong)
+    assert (lost.status, lost.lost) == (400, False)
+    assert server.bodies == []
 
 
 def test_refused_fields_are_not_sent():

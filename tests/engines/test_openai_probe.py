@@ -7,8 +7,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from specaudit.engines.interface import Access
 from specaudit.engines.openai import OpenAIEngine
-from specaudit.engines.openai_call import OPTIONAL
+from specaudit.engines.openai_manner import OPTIONAL, Manner
 from specaudit.model.request import Sampling
+from specaudit.prompts.tokenizers import load_tokenizer
 from tests.engines.serving import (
     a_request,
     closed_address,
@@ -22,6 +23,9 @@ from tests.engines.serving import (
     text,
 )
 
+SENT = tuple(field for field in OPTIONAL if field in Manner(model="toy").body(a_request()))
+"""The optional fields of a completion that is not streamed."""
+
 KEY = "sk-Very/secret+key=="
 
 
@@ -34,6 +38,10 @@ def no_waiting() -> Iterator[None]:
 
 def found(server, **options):
     return probe(server.address, **options).capabilities
+
+
+def opened(address):
+    return OpenAIEngine(address, manner=Manner(model=None), access=Access())
 
 
 def refusing(*fields, message="That is not allowed.", status=400):
@@ -60,9 +68,9 @@ class TestAnHonestServer:
     def test_few_short_requests_are_enough(self, odd):
         server = odd()
         exchanges = probe(server.address).exchanges
-        assert len(server.bodies) == 6
-        assert len(exchanges) == 7
-        assert max(body["max_tokens"] for body in server.bodies) == 2
+        assert len(server.bodies) == 15
+        assert len(exchanges) == 16
+        assert sum(body["max_tokens"] for body in server.bodies) == 162
         assert {body["model"] for body in server.bodies} == {"toy"}
         assert exchanges[0] == "GET /models: toy"
         assert exchanges[1] == "POST /completions: 1 choices, first tokens (1, 2)"
@@ -226,7 +234,7 @@ class TestRefusedFields:
     def test_none_where_none_is_refused(self, odd):
         assert found(odd()).refused == ()
 
-    @pytest.mark.parametrize("field", OPTIONAL)
+    @pytest.mark.parametrize("field", SENT)
     @pytest.mark.parametrize("status", [400, 422, 500])
     def test_one_is_found_though_the_message_names_none(self, odd, field, status):
         server = odd(completions=refusing(field, status=status))
@@ -238,12 +246,12 @@ class TestRefusedFields:
 
     def test_several_are_found(self, odd):
         server = odd(completions=refusing("top_k", "min_p", "ignore_eos", message="Unrecognized: top_k"))
-        assert found(server).refused == ("top_k", "min_p", "ignore_eos")
+        assert found(server).refused == ("top_k", "ignore_eos", "min_p")
         assert not {"top_k", "min_p", "ignore_eos"} & server.bodies[-1].keys()
         assert "return_token_ids" in server.bodies[-1]
 
     def test_all_may_be_refused(self, odd):
-        assert found(odd(completions=refusing(*OPTIONAL))).refused == OPTIONAL
+        assert found(odd(completions=refusing(*OPTIONAL))).refused == SENT
 
     def test_the_exchanges_tell_what_was_refused(self, odd):
         server = odd(completions=refusing("top_k", message="no top_k here"))
@@ -259,7 +267,7 @@ class TestRefusedFields:
 
     def test_a_request_that_needs_a_refused_filter_fails(self, odd):
         async def use():
-            engine = OpenAIEngine(odd(completions=refusing("top_k")).address, model=None, access=Access())
+            engine = opened(odd(completions=refusing("top_k")).address)
             await engine.probe()
             await engine.complete(a_request())
             try:
@@ -289,7 +297,7 @@ class TestBusyServers:
 
     def test_one_that_stays_busy_is_not_called_incapable(self, odd):
         def reply(body):
-            return text("", 429) if body["n"] > 1 else JSONResponse(completion(body))
+            return text("", 429) if body.get("n", 1) > 1 else JSONResponse(completion(body))
 
         assert "answered 429" in not_tested(odd(completions=reply).address).message
 
@@ -301,20 +309,22 @@ class TestChoices:
     @pytest.mark.parametrize(("cap", "seen"), [(1, 1), (3, 3), (16, 16), (64, 64), (500, 64)])
     def test_a_cap_that_nobody_tells_is_found(self, odd, cap, seen):
         def reply(body):
-            return JSONResponse(completion({**body, "n": cap if body["n"] == 64 else min(cap, body["n"])}))
+            return JSONResponse(
+                completion({**body, "n": cap if body.get("n", 1) == 64 else min(cap, body.get("n", 1))})
+            )
 
         assert found(odd(completions=reply)).max_choices == seen
 
     @pytest.mark.parametrize("status", [400, 500])
     def test_a_cap_that_is_told_is_found(self, odd, status):
         def reply(body):
-            return text("", status) if body["n"] > 10 else JSONResponse(completion(body))
+            return text("", status) if body.get("n", 1) > 10 else JSONResponse(completion(body))
 
         assert found(odd(completions=reply)).max_choices == 8
 
     def test_a_server_that_garbles_many_choices_is_asked_for_fewer(self, odd):
         def reply(body):
-            return text("{") if body["n"] > 4 else JSONResponse(completion(body))
+            return text("{") if body.get("n", 1) > 4 else JSONResponse(completion(body))
 
         assert found(odd(completions=reply)).max_choices == 4
 
@@ -339,7 +349,7 @@ class TestTokens:
         server = odd(completions=with_choice(change))
 
         async def use():
-            engine = OpenAIEngine(server.address, model=None, access=Access())
+            engine = opened(server.address)
             capabilities = (await engine.probe()).capabilities
             answer = await engine.complete(a_request())
             await engine.close()
@@ -433,3 +443,211 @@ class TestLogprobs:
             return text("", 400) if body["temperature"] == 0.5 else JSONResponse(completion(body))
 
         assert found(odd(completions=reply)).logprobs_mode == "unknown"
+
+
+def drawn(body, *, chance=0):
+    """An honest answer whose later tokens depend on the seed and on whatever else is given."""
+    return completion({**body, "seed": body.get("seed", 0) + chance})
+
+
+class TestCaches:
+    @pytest.mark.parametrize(("key", "repeats"), [((), "always"), (("user",), "bypassed"), (("seed",), "never")])
+    def test_answers_that_are_repeated_are_noticed(self, odd, key, repeats):
+        def reply(body):
+            seen = {name: body.get(name) for name in key}
+            return JSONResponse(completion({**body, "seed": sum(map(ord, repr(seen)))}))
+
+        server = odd(completions=reply)
+        assert found(server).repeats == repeats
+        assert ("user" in server.bodies[-1]) == (repeats == "bypassed")
+
+    def test_every_probe_names_other_users(self, odd):
+        def reply(body):
+            return JSONResponse(completion({**body, "seed": sum(map(ord, body.get("user", "")))}))
+
+        server = odd(completions=reply)
+        users = []
+        for _ in range(2):
+            assert found(server).repeats == "bypassed"
+            users.append({body["user"] for body in server.bodies if "user" in body})
+            server.bodies.clear()
+        assert not users[0] & users[1]
+
+    def test_a_server_that_says_nothing_is_not_said_to_repeat_itself(self, odd):
+        silent = {"choices": [{"text": "", "finish_reason": "length"}]}
+        assert found(odd(completions=JSONResponse(silent))).repeats == "never"
+
+    def test_a_favourite_answer_is_no_cache(self, odd):
+        def reply(body):
+            return JSONResponse(completion({**body, "seed": 1 if body.get("seed", 0) < 2_000_000 else 5}))
+
+        assert found(odd(completions=reply)).repeats == "never"
+
+
+class TestTemperature:
+    def test_one_that_may_be_set(self, odd):
+        assert found(odd()).temperature == "any"
+
+    def test_one_that_is_refused_but_for_the_default(self, odd):
+        def reply(body):
+            if body.get("temperature", 1) != 1:
+                return JSONResponse({"error": {"message": "Only the default (1) value is supported."}}, 400)
+            return JSONResponse(completion(body))
+
+        server = odd(completions=reply)
+        assert found(server).temperature == "one"
+        assert found(server).refused == ()
+
+    def test_one_that_is_refused(self, odd):
+        capabilities = found(odd(completions=refusing("temperature")))
+        assert (capabilities.temperature, capabilities.refused) == ("default", ("temperature",))
+
+    def test_one_that_is_ignored(self, odd):
+        assert (
+            found(odd(completions=lambda body: JSONResponse(drawn({**body, "temperature": 1})))).temperature
+            == "ignored"
+        )
+
+    def test_a_near_tie_is_not_taken_for_chance(self, odd):
+        """At temperature 0 a batched server may answer in one of two ways."""
+
+        def reply(body):
+            if body.get("temperature") == 0:
+                return JSONResponse(completion({**body, "temperature": 1, "seed": body["seed"] // 2_000_000}))
+            return JSONResponse(completion(body))
+
+        assert found(odd(completions=reply)).temperature == "any"
+
+
+def told(**usage):
+    """Completions that bill so much."""
+
+    def reply(body):
+        return JSONResponse({**completion(body), "usage": usage})
+
+    return reply
+
+
+class TestPrompts:
+    def test_tokens_are_counted_as_billed(self, odd):
+        assert found(odd(completions=told(prompt_tokens=11))).prompt_tokens == (11, 11)
+
+    def test_nothing_is_said_where_nothing_is_billed(self, odd):
+        assert found(odd()).prompt_tokens == ()
+
+
+def talking(message, **choice):
+    """Conversations that are all answered by one message, without tokens."""
+
+    def reply(body):
+        choices = [{"message": message, "finish_reason": "stop", **choice}] * body.get("n", 1)
+        return JSONResponse({"choices": choices, "usage": {"completion_tokens": 9, **choice.get("usage", {})}})
+
+    return reply
+
+
+class TestChat:
+    def chat(self, server, **options):
+        return probe(server.address, api="chat", **options).capabilities
+
+    def test_a_conversation_is_probed_at_its_own_address(self, odd):
+        server = odd(completions=talking({"content": "hello"}))
+        capabilities = self.chat(server)
+        assert (capabilities.tokens, capabilities.token_prompts) == ("none", False)
+        assert {body["messages"][0]["role"] for body in server.bodies} == {"user"}
+
+    def test_the_other_name_of_the_cap_is_found(self, odd):
+        server = odd(completions=refusing("max_tokens"))
+        assert found(server).refused == ()
+        assert "max_completion_tokens" in server.bodies[-1]
+
+    @pytest.mark.parametrize(
+        ("message", "usage", "kind"),
+        [
+            ({"content": "a"}, {}, "none"),
+            ({"content": "a", "reasoning_content": ""}, {}, "none"),
+            ({"content": "a", "reasoning_content": "b"}, {}, "shown"),
+            ({"content": None, "reasoning": "b"}, {}, "shown"),
+            ({"content": "a"}, {"completion_tokens_details": {"reasoning_tokens": 64}}, "hidden"),
+            ({"content": "a"}, {"completion_tokens_details": {"reasoning_tokens": 0}}, "none"),
+        ],
+    )
+    def test_reasoning_is_found(self, odd, message, usage, kind):
+        def reply(body):
+            return JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+        capabilities = self.chat(odd(completions=reply))
+        assert capabilities.reasoning == kind
+        assert capabilities.segments == (kind == "none")
+
+    def test_a_tokenizer_stands_in_for_untold_tokens(self, odd, vocabulary):
+        server = odd(completions=talking({"content": "ab", "reasoning_content": "ba"}))
+        capabilities = self.chat(server, tokenizer=vocabulary)
+        assert (capabilities.tokens, capabilities.tokenizer) == ("retokenized", vocabulary.digest)
+        assert capabilities.segments
+
+    def test_a_tokenizer_finds_where_reasoning_ends(self, odd, vocabulary):
+        server = odd(completions=talking({"content": "ab", "reasoning_content": "ba"}, token_ids=[1, 0, 7, 0, 1]))
+        capabilities = self.chat(server, tokenizer=vocabulary)
+        assert (capabilities.tokens, capabilities.segments) == ("ids", True)
+        assert not self.chat(server).segments
+
+    def test_a_tokenizer_that_is_not_the_engines_finds_nothing(self, odd, vocabulary):
+        server = odd(completions=talking({"content": "ab", "reasoning_content": "ba"}, token_ids=[5, 6, 7, 8]))
+        assert not self.chat(server, tokenizer=vocabulary).segments
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.json"
+    path.write_text('{"a": 0, "b": 1}')
+    return load_tokenizer(path)
+
+
+class TestOptionsThatHelp:
+    """A server that answers nothing, but would in another manner: the hint names the option."""
+
+    def test_a_stream(self, odd):
+        def reply(body):
+            if not body["stream"]:
+                return JSONResponse({"error": {"message": "Set stream to true."}}, 400)
+            return text('data: {"choices": [{"index": 0, "text": "a", "finish_reason": "stop"}]}\n\n', 200)
+
+        error = not_tested(odd(completions=streamed(reply)).address)
+        assert error.message.endswith("answered 400: Set stream to true.")
+        assert error.hint.endswith(" --stream")
+
+    @pytest.mark.parametrize(("api", "other"), [("completions", "chat"), ("chat", "completions")])
+    def test_the_other_interface(self, odd, api, other):
+        def reply(body):
+            asked = "chat" if "messages" in body else "completions"
+            return text("", 404) if asked == api else JSONResponse(completion(body))
+
+        error = not_tested(odd(completions=reply).address, api=api)
+        assert "answered 404" in error.message
+        assert error.hint.endswith(f" --api {other}")
+
+
+def streamed(reply):
+    """The same replies, those that begin with data as streams."""
+
+    def with_type(body):
+        answer = reply(body)
+        if answer.body.startswith(b"data: "):
+            answer.headers["content-type"] = "text/event-stream"
+        return answer
+
+    return with_type
+
+
+class TestScores:
+    def test_logprobs_of_prompts_are_noticed(self, odd):
+        def reply(body):
+            answer = completion(body)
+            if "prompt_logprobs" in body:
+                top = {str(token): {"logprob": -1.0 - token} for token in range(body["prompt_logprobs"])}
+                answer["choices"][0] |= {"prompt_token_ids": [3, 1], "prompt_logprobs": [None, top]}
+            return JSONResponse(answer)
+
+        assert found(odd(completions=reply)).scores_prompts
+        assert not found(odd()).scores_prompts

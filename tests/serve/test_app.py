@@ -1,3 +1,4 @@
+import json
 import math
 
 import httpx
@@ -8,8 +9,11 @@ from specaudit.counters.read import read_page
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.processors import SamplingParameters
 from specaudit.decoding.worlds import MARKOV4
+from specaudit.engines.openai_stream import assembled
 from specaudit.engines.reference import ReferenceEngine
+from specaudit.engines.sse import payloads
 from specaudit.serve.app import make_app
+from specaudit.serve.switches import AS_VLLM, Switches
 from tests.engines.serving import recorded, running
 
 
@@ -25,6 +29,12 @@ class Client:
     def post(self, **body):
         return self._http.post("/v1/completions", json={"model": "markov4", "prompt": [0, 1], "max_tokens": 5, **body})
 
+    def chat(self, **body):
+        return self.at("/v1/chat/completions", {"model": "markov4", **body})
+
+    def at(self, path, body):
+        return self._http.post(path, json=body)
+
     def send(self, content):
         return self._http.post("/v1/completions", content=content)
 
@@ -34,14 +44,16 @@ class Client:
 
     def reading(self):
         page = self.get("/metrics")
-        return read_page(page.text, page.headers["content-type"])
+        (reading,) = read_page(page.text, page.headers["content-type"])
+        return reading
 
     def close(self):
         self._http.close()
 
 
-def serving(draft_tokens):
-    with running(make_app(ReferenceEngine(SpeculativeDecoder(MARKOV4, draft_tokens=draft_tokens)))) as address:
+def serving(draft_tokens, switches=AS_VLLM):
+    engine = ReferenceEngine(SpeculativeDecoder(MARKOV4, draft_tokens=draft_tokens))
+    with running(make_app(engine, switches)) as address:
         client = Client(address)
         yield client
         client.close()
@@ -148,7 +160,7 @@ class TestCompletions:
             context = token
 
     def test_unknown_fields_are_ignored_as_vllm_does(self, speculating):
-        assert speculating.tokens(seed=1, min_p=0.9, no_such_field=1) == speculating.tokens(seed=1)
+        assert speculating.tokens(seed=1, no_such_field=1) == speculating.tokens(seed=1)
 
 
 class TestErrors:
@@ -171,7 +183,7 @@ class TestErrors:
             ({"stop_token_ids": [7]}, "token 7 is not one of 4"),
             ({"stop_token_ids": [1 << 80]}, "is not one of 4"),
             ({"temperature": "hot"}, "at `$.temperature`"),
-            ({"stream": True}, "This server does not stream; leave out stream or set it to false."),
+            ({"stream": "yes"}, "at `$.stream`"),
         ],
     )
     def test_a_wrong_request_is_refused_in_vllms_form(self, speculating, wrong, said):
@@ -203,7 +215,7 @@ class TestErrors:
         assert answer.status_code == 400
         assert answer.json()["error"]["type"] == "BadRequestError"
 
-    @pytest.mark.parametrize("path", ["/", "/v1", "/v1/completions", "/v1/chat/completions"])
+    @pytest.mark.parametrize("path", ["/", "/v1", "/v1/completions", "/v1/chat/completions", "/v1/embeddings"])
     def test_other_addresses_are_not_served(self, speculating, path):
         assert speculating.get(path).status_code in (404, 405)
 
@@ -228,3 +240,113 @@ class TestMetrics:
         with pytest.raises(NoSpeculationCounters):
             plain.reading()
         assert "vllm:generation_tokens_total" in plain.get("/metrics").text
+
+
+class TestChat:
+    def ask(self, client, **body):
+        return client.chat(messages=[{"role": "user", "content": "ab"}], seed=1, max_tokens=5, **body)
+
+    def test_the_template_is_part_of_the_prompt(self, speculating):
+        told = self.ask(speculating, return_token_ids=True).json()
+        assert told["prompt_token_ids"] == [1, 0, 1, 2]
+        assert told["usage"]["prompt_tokens"] == 4
+
+    def test_what_is_said_is_what_completes_the_rendered_prompt(self, speculating):
+        said = self.ask(speculating, n=3).json()["choices"]
+        completed = speculating.post(prompt="babc", seed=1, n=3).json()["choices"]
+        assert [choice["message"]["content"] for choice in said] == [choice["text"] for choice in completed]
+
+    def test_a_template_without_a_role_refuses_it(self, speculating):
+        answer = speculating.chat(messages=[{"role": "tool", "content": "x"}])
+        assert (answer.status_code, answer.json()["error"]["message"]) == (400, "the chat template has no role 'tool'")
+
+    def test_logprobs_are_the_targets(self, speculating):
+        (choice,) = self.ask(speculating, logprobs=True, top_logprobs=4).json()["choices"]
+        assert [position["token"] for position in choice["logprobs"]["content"]] == list(choice["message"]["content"])
+        assert all(len(position["top_logprobs"]) == 4 for position in choice["logprobs"]["content"])
+
+
+class TestStreams:
+    @pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])
+    def test_a_stream_says_what_would_have_come_whole(self, speculating, path):
+        body = {"model": "markov4", "prompt": "babc", "messages": [{"role": "user", "content": "ab"}]}
+        body |= {"seed": 3, "n": 2, "max_tokens": 9, "return_token_ids": True}
+        whole = speculating.at(path, body).json()
+        answer = speculating.at(path, {**body, "stream": True, "stream_options": {"include_usage": True}})
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.text.endswith("data: [DONE]\n\n")
+        got = assembled([json.loads(event) for event in payloads(answer.text) if event != "[DONE]"])
+        assert got["usage"] == whole["usage"]
+        assert [choice["token_ids"] for choice in got["choices"]] == [
+            choice["token_ids"] for choice in whole["choices"]
+        ]
+
+    def test_a_wrong_request_is_refused_before_the_stream(self, speculating):
+        answer = speculating.post(stream=True, n=0)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["type"] == "BadRequestError"
+
+
+def switched(**switches):
+    """A client of a server with these switches."""
+    return serving(3, Switches(**switches))
+
+
+class TestSwitches:
+    def test_chat_only(self):
+        for client in switched(chat_only=True):
+            assert client.post().status_code == 404
+            assert client.chat(messages=[{"role": "user"}]).status_code == 200
+
+    def test_a_refusal_names_the_field(self):
+        for client in switched(refuse=("top_k",)):
+            answer = client.post(top_k=-1)
+            assert answer.status_code == 400
+            assert answer.json()["error"]["param"] == "top_k"
+
+    def test_without_token_ids_none_are_told(self):
+        for client in switched(token_ids=False):
+            (choice,) = client.post(prompt="ab", return_token_ids=True, logprobs=1).json()["choices"]
+            assert "token_ids" not in choice
+            assert "vocab_size" not in client.get("/v1/models").json()["data"][0]
+
+    def test_the_rate_limit_says_when_to_come_back(self):
+        for client in switched(rate_limit=1):
+            assert client.post().status_code == 200
+            answer = client.post()
+            assert answer.status_code == 429
+            assert 55 <= int(answer.headers["retry-after"]) <= 60
+            assert answer.json()["error"]["type"] == "RateLimitError"
+
+    def test_a_cache_repeats_itself_and_says_so(self):
+        for client in switched(cache="body"):
+            first, again, other = (
+                client.post(max_tokens=30, **body) for body in ({"seed": 1}, {"seed": 2}, {"user": "u"})
+            )
+            assert [answer.headers["x-cache"] for answer in (first, again, other)] == ["MISS", "HIT", "MISS"]
+            assert again.json()["choices"] == first.json()["choices"] != other.json()["choices"]
+            assert again.json()["usage"]["prompt_tokens_details"] == {"cached_tokens": 2}
+            assert client.reading().requests_finished == 2
+
+    @pytest.mark.parametrize("asked", [{}, {"temperature": 0.0}])
+    def test_a_fixed_temperature_is_the_one_that_is_used(self, asked):
+        for client in switched(fixed_temperature=0.0, ignore_temperature=True):
+            assert len({tuple(word) for word in client.tokens(n=20, **asked)}) == 1
+        for client in switched(fixed_temperature=2.0, ignore_temperature=True):
+            assert len({tuple(word) for word in client.tokens(n=20, **asked)}) > 1
+
+    def test_reasoning_comes_before_the_answer(self):
+        for client in switched(reasoning=True):
+            answer = client.chat(messages=[{"role": "user"}], n=20, max_completion_tokens=30, return_token_ids=True)
+            told = answer.json()
+            counted = 0
+            for choice in told["choices"]:
+                end = choice["token_ids"].index(3) if 3 in choice["token_ids"] else 30
+                assert choice["message"]["reasoning_content"] == "".join("abcd"[i] for i in choice["token_ids"][:end])
+                counted += min(30, end + 1)
+            assert told["usage"]["completion_tokens_details"] == {"reasoning_tokens": counted}
+
+    def test_the_date_is_part_of_the_prompt(self):
+        for client in switched(template_date="1 Dec 2026"):
+            told = client.chat(messages=[{"role": "user", "content": "ab"}]).json()
+            assert told["usage"]["prompt_tokens"] == 4 + len("a1 Dec 2026")

@@ -1,13 +1,12 @@
 import msgspec
 import pytest
 
-from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.request import Request, Sampling
-from specaudit.serve.forms import CompletionForm, answer, error, letters
+from specaudit.serve.forms import ChatForm, CompletionForm
 
 
 def form(**fields):
-    return msgspec.convert({"model": "m", **fields}, CompletionForm)
+    return msgspec.convert({"model": "m", **fields}, CompletionForm, str_keys=True)
 
 
 def requests(unseeded=1000, **fields):
@@ -96,6 +95,12 @@ def test_top_k_may_be_switched_off_in_two_ways(top_k):
         {"seed": 1.5},
         {"seed": "7"},
         {"temperature": -0.1},
+        {"min_p": 1.5},
+        {"repetition_penalty": 0},
+        {"presence_penalty": 3},
+        {"frequency_penalty": -3},
+        {"logit_bias": {"0": 200}},
+        {"allowed_token_ids": 3},
         {"top_p": 0},
         {"top_p": 1.1},
         {"top_k": -2},
@@ -109,82 +114,87 @@ def test_top_k_may_be_switched_off_in_two_ways(top_k):
 )
 def test_a_wrong_field_is_named(wrong):
     (field,) = wrong
-    with pytest.raises(msgspec.ValidationError, match=rf"at `\$\.{field}"):
+    with pytest.raises(msgspec.ValidationError, match=rf"`\$\.{field}"):
         form(**wrong)
 
 
 def test_unknown_fields_are_ignored():
-    assert form(prompt="a", min_p=0.5, best_of=3) == form(prompt="a")
+    assert form(prompt="a", mirostat=2, best_of=3) == form(prompt="a")
 
 
-POSITIONS = (TokenLogprobs(token=1, logprob=-0.5, top=((1, -0.5), (3, -1.0))), TokenLogprobs(token=2, logprob=None))
-RESPONSES = [
-    Response(
-        completions=(
-            Completion(tokens=(1, 2), finish_reason="length", logprobs=POSITIONS),
-            Completion(tokens=(0,), finish_reason="stop", logprobs=POSITIONS[:1]),
-        ),
-        prompt_token_ids=(3, 3, 3),
-        prompt_tokens=3,
-        completion_tokens=3,
-    ),
-    Response(
-        completions=(Completion(tokens=(), finish_reason="stop"),),
-        prompt_token_ids=(),
-        prompt_tokens=0,
-        completion_tokens=0,
-    ),
-]
+def test_every_filter_is_in_the_request():
+    sampling = requests(
+        min_p=0.1,
+        repetition_penalty=1.2,
+        presence_penalty=0.3,
+        frequency_penalty=-0.4,
+        logit_bias={"3": 1.5, "0": -100},
+        allowed_token_ids=[0, 3],
+    )[0].sampling
+    assert sampling == Sampling(
+        min_p=0.1,
+        repetition_penalty=1.2,
+        presence_penalty=0.3,
+        frequency_penalty=-0.4,
+        logit_bias=((0, -100.0), (3, 1.5)),
+        allowed_token_ids=(0, 3),
+    )
 
 
-def answered(**fields):
-    return answer(form(**fields), RESPONSES, identity="cmpl-1", created=9)
+def test_a_prompt_may_be_scored():
+    (request,) = requests(prompt_logprobs=3)
+    assert (request.score_from, request.logprobs) == (1, 3)
+    assert requests(logprobs=3)[0].score_from is None
 
 
-def test_the_choices_of_all_prompts_are_numbered_through():
-    got = answered()
-    assert {name: got[name] for name in ("id", "object", "created", "model")} == {
-        "id": "cmpl-1",
-        "object": "text_completion",
-        "created": 9,
-        "model": "m",
-    }
-    assert [(c["index"], c["text"], c["finish_reason"]) for c in got["choices"]] == [
-        (0, "bc", "length"),
-        (1, "a", "stop"),
-        (2, "", "stop"),
-    ]
-    assert got["usage"] == {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6}
+def chat(**fields):
+    return msgspec.convert({"model": "m", "messages": [{"role": "user", "content": "ab"}], **fields}, ChatForm)
 
 
-def test_token_ids_are_told_when_they_are_asked_for():
-    assert all("token_ids" not in choice for choice in answered()["choices"])
-    ids = [(c["token_ids"], c["prompt_token_ids"]) for c in answered(return_token_ids=True)["choices"]]
-    assert ids == [((1, 2), (3, 3, 3)), ((0,), (3, 3, 3)), ((), ())]
+def test_a_conversation_is_one_prompt():
+    assert [request.prompt for request in chat().requests(unseeded=0)] == ["babc"]
 
 
-def test_logprobs_are_written_in_letters():
-    first, _, last = answered()["choices"]
-    assert first["logprobs"] == {
-        "text_offset": [0, 1],
-        "tokens": ["b", "c"],
-        "token_logprobs": [-0.5, None],
-        "top_logprobs": [{"b": -0.5, "d": -1.0}, {}],
-    }
-    assert last["logprobs"] is None
+@pytest.mark.parametrize(
+    ("fields", "date", "prompt"),
+    [
+        ({}, "29 Nov 2026", "a29 Nov 2026babc"),
+        ({"chat_template_kwargs": {"date_string": "1 Jan"}}, "29 Nov 2026", "a1 Janbabc"),
+        ({"chat_template_kwargs": {"date_string": "1 Jan"}}, None, "babc"),
+        ({"chat_template_kwargs": {"enable_thinking": True}}, "1 Jan", "a1 Janbabc"),
+    ],
+)
+def test_a_template_prints_the_date_unless_another_is_pinned(fields, date, prompt):
+    assert chat(**fields).requests(unseeded=0, date=date)[0].prompt == prompt
 
 
-def test_logprobs_are_written_in_ids_when_they_are_asked_for():
-    logprobs = answered(return_tokens_as_token_ids=True)["choices"][0]["logprobs"]
-    assert logprobs["tokens"] == ["token_id:1", "token_id:2"]
-    assert logprobs["top_logprobs"] == [{"token_id:1": -0.5, "token_id:3": -1.0}, {}]
+@pytest.mark.parametrize(
+    ("fields", "cap"),
+    [
+        ({}, 16),
+        ({"max_tokens": 3}, 3),
+        ({"max_completion_tokens": 4}, 4),
+        ({"max_tokens": 3, "max_completion_tokens": 4}, 4),
+    ],
+)
+def test_the_cap_of_a_conversation_has_two_names(fields, cap):
+    assert chat(**fields).requests(unseeded=0)[0].max_tokens == cap
 
 
-def test_tokens_are_letters():
-    assert letters([0, 1, 25]) == "abz"
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [({}, None), ({"logprobs": True}, 0), ({"logprobs": True, "top_logprobs": 5}, 5), ({"top_logprobs": 5}, None)],
+)
+def test_a_conversations_logprobs_are_asked_for_in_two_fields(fields, wanted):
+    assert chat(**fields).requests(unseeded=0)[0].logprobs == wanted
 
 
-def test_an_error_has_vllms_form():
-    assert error("no", "NotFoundError", 404, param="model") == {
-        "error": {"message": "no", "type": "NotFoundError", "param": "model", "code": 404}
-    }
+@pytest.mark.parametrize(("messages", "said"), [([], "must not be empty"), ([{"role": "tool"}], "no role 'tool'")])
+def test_what_the_template_cannot_render_is_refused(messages, said):
+    with pytest.raises(ValueError, match=said):
+        chat(messages=messages).requests(unseeded=0)
+
+
+def test_the_default_temperature_is_the_servers():
+    assert chat().requests(unseeded=0, temperature=0.7)[0].sampling.temperature == 0.7
+    assert chat(temperature=0.5).requests(unseeded=0, temperature=0.7)[0].sampling.temperature == 0.5

@@ -84,7 +84,7 @@ def test_a_taken_port_is_one_sentence():
 
 
 def serving(engine_name="reference", host="127.0.0.1"):
-    serve(engine_name, draft_tokens=3, host=host, port=0, model_name="markov4")
+    serve(engine_name, draft_tokens=3, host=host, port=0, world=None, model_name="markov4")
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "203.0.113.1"])

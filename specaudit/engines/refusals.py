@@ -1,0 +1,48 @@
+"""What a server says when it refuses a request, taken from the error forms in use."""
+
+from typing import Any
+
+import msgspec
+
+_WRAPPERS = ("error", "errors", "detail", "details", "message", "msg", "description", "title", "fault", "faultstring")
+"""Names behind which servers put their words, or another object with them; the first that is there is followed."""
+
+_FAULTS_SHOWN = 3
+
+
+def is_web_page(text: str) -> bool:
+    """True for what is meant for a browser."""
+    return "<html" in text[:2000].lower()
+
+
+def words(text: str, reason: str) -> str:
+    """Return the words in an error's body.
+
+    OpenAI, vLLM, llama.cpp: `{"error": {"message": …}}`. FastAPI: `{"detail": …}`, or under it a list of
+    `{"loc": [place], "msg": …}`. Google: the first in a list. Cloudflare: `{"errors": [{"message": …}]}`.
+    Gateways of several layers: any of these in a `message`. A proxy's web page: its title.
+
+    Args:
+        text: the body.
+        reason: the status's own words, for a body that is empty.
+    """
+    if is_web_page(text):
+        return text.partition("<title>")[2].partition("<")[0] or "a web page"
+    try:
+        return _said(msgspec.json.decode(text)) or text
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text or reason
+
+
+def _said(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case list():
+            return "; ".join(filter(None, map(_said, value[:_FAULTS_SHOWN])))
+        case {"loc": [*place], "msg": str(fault)}:
+            return f"{'.'.join(map(str, place))}: {fault}"
+        case dict():
+            return next((said for name in _WRAPPERS if (said := _said(value.get(name)))), "")
+        case _:
+            return ""
