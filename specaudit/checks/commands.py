@@ -2,6 +2,7 @@
 
 import shlex
 
+from specaudit.checks.selfsame import SELF, is_self
 from specaudit.model.plan import Plan
 
 
@@ -13,8 +14,11 @@ def rerun(plan: Plan, check_id: str, *, new_samples: bool = False) -> str:
 
 
 def with_option(plan: Plan, option: str, value: str) -> str:
-    """Return the command that runs the audit again with one more option."""
-    return f"{shlex.join(['specaudit', 'run', *_engines(plan)])} {option} {value}"
+    """Return the command that runs the audit again with one more option, or with another value of it."""
+    words = _engines(plan)
+    if option in words:
+        del words[(place := words.index(option)) : place + 2]
+    return f"{shlex.join(['specaudit', 'run', *words])} {option} {value}"
 
 
 def _engines(plan: Plan) -> list[str]:
@@ -25,7 +29,15 @@ def _engines(plan: Plan) -> list[str]:
         return words if drafts in (None, 3) else [*words, "--draft-tokens", str(drafts)]
     words = ["--endpoint", subject.endpoint]
     if reference is not None and reference.endpoint is not None:
-        words += ["--reference", reference.endpoint]
+        words += ["--reference", SELF if is_self(plan) else reference.endpoint]
     if plan.metrics is not None:
         words += ["--metrics", plan.metrics]
-    return words if subject.model is None else [*words, "--model", subject.model]
+    if subject.model is not None:
+        words += ["--model", subject.model]
+    if subject.api != "completions":
+        words += ["--api", subject.api]
+    if subject.stream:
+        words.append("--stream")
+    if subject.tokenizer is not None:
+        words += ["--tokenizer", subject.tokenizer]
+    return words if plan.segment == "all" else [*words, "--segment", plan.segment]

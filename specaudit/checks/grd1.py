@@ -8,15 +8,19 @@ import msgspec
 import numpy as np
 
 from specaudit.checks.commands import rerun, with_option
+from specaudit.checks.control import no_greedy_decoding, not_under_control
 from specaudit.checks.interface import Budget, Check, incomparable
 from specaudit.checks.seeds import first_seed
+from specaudit.checks.selfsame import is_self
 from specaudit.checks.windows import coverage, nothing_drafted
 from specaudit.laws.contexts import ExactLaws
 from specaudit.model.completion import Completion
+from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Verdict, Witness
 from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
 from specaudit.model.request import GREEDY, Prompt, Request, Sampling, Token
+from specaudit.model.segments import only
 from specaudit.model.suite import CheckSettings
 from specaudit.prompts.choose import choose_prompts
 from specaudit.stats.intervals import proportion_lower, proportion_upper
@@ -81,6 +85,8 @@ class PrefixEquality(Check[GreedySettings]):
         """Ask every arm for the greedy completion of every prompt."""
         if _STAGE in evidence.stages or "reference" not in evidence.capabilities or incomparable(evidence):
             return None
+        if no_greedy_decoding(evidence) or is_self(plan):
+            return None
         capabilities = evidence.capabilities
         prompts = choose_prompts(settings.prompts, list(capabilities.values()), plan.seed)
         logprobs = min(capabilities["reference"].logprobs, _LOGPROBS_ASKED)
@@ -102,10 +108,18 @@ class PrefixEquality(Check[GreedySettings]):
         blocks = tuple(requests[start::_BLOCKS] for start in range(_BLOCKS) if requests[start::_BLOCKS])
         return Stage(name=_STAGE, blocks=blocks, scrape=capabilities["subject"].counters)
 
+    def smallest_detectable(self, plan: Plan, settings: GreedySettings, evidence: Evidence) -> Deviation | None:
+        """Return the share of diverging prompts of which at least one is met with 90 % probability."""
+        if _STAGE not in evidence.stages:
+            return None
+        return Deviation(name="share of prompts that diverge", value=_detectable(settings.prompts))
+
     def judge(self, settings: GreedySettings, evidence: Evidence, budget: Budget) -> Finding:
         """Compare completions prompt by prompt."""
         if (cannot := self.cannot_compare(settings, evidence)) is not None:
             return cannot
+        if reason := no_greedy_decoding(evidence):
+            return self.cannot_say(settings, Verdict.NOT_APPLICABLE, reason)
         if _STAGE not in evidence.stages:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No greedy completion was collected.")
         pairs = _pairs(evidence)
@@ -132,7 +146,7 @@ class PrefixEquality(Check[GreedySettings]):
         worst = max(real, key=lambda d: -1.0 if d.gap is None else d.gap, default=None)
         verdict, summary = _verdict(settings, compared, real, hard, upper, ties=len(divergences) - len(real))
         taken = coverage(evidence, _STAGE)
-        if verdict is Verdict.CONFORMS and (missing := nothing_drafted(evidence, _STAGE, taken)):
+        if verdict is Verdict.CONFORMS and (missing := nothing_drafted(evidence, [_STAGE], taken)):
             verdict = Verdict.INCONCLUSIVE
             summary = f"{summary} But this says nothing of the verifier: {missing}."
         return Finding(
@@ -149,7 +163,7 @@ class PrefixEquality(Check[GreedySettings]):
                 tolerance=settings.tolerance,
             ),
             alpha=budget.alpha,
-            smallest_detectable=1 - 0.1 ** (1 / compared),
+            smallest_detectable=_detectable(compared),
             witness=_witness(worst) if worst else None,
             coverage={"drafted steps": taken.drafts if taken else None},
             measured={
@@ -164,8 +178,14 @@ class PrefixEquality(Check[GreedySettings]):
                 f"a preference of more than {hard_gap:g} nats is no numeric noise",
                 "prompts and load are like those of interest",
             ),
+            notes=not_under_control(evidence),
             next_step=_next_step(verdict, evidence, real),
         )
+
+
+def _detectable(prompts: int) -> float:
+    """The share of diverging prompts of which at least one is met with 90 % probability."""
+    return float(1 - 0.1 ** (1 / prompts))
 
 
 def _verdict(
@@ -213,8 +233,9 @@ def _pairs(evidence: Evidence) -> list[tuple[Prompt, tuple[Completion, Completio
     for role in _ROLES:
         for _, planned, response in evidence.answered(_STAGE, role):
             prompts[planned.prompt_index] = planned.request.prompt
-            if response and response.completions and response.completions[0].tokens is not None:
-                answers.setdefault(planned.prompt_index, {})[role] = response.completions[0]
+            for completion in response.completions[:1] if response else ():
+                if (judged := only(completion, evidence.plan.segment)).tokens is not None:
+                    answers.setdefault(planned.prompt_index, {})[role] = judged
     return [
         (prompts[index], (found["subject"], found["reference"]))
         for index, found in sorted(answers.items())

@@ -1,16 +1,23 @@
 """What a check is: it plans its own requests, and judges evidence. Both are pure."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from specaudit.checks.commands import with_option
+from specaudit.checks.sameness import SAME_PROMPTS, prompts_differ
+from specaudit.checks.selfsame import NO_COMPLETIONS, is_self
+from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding, Verdict
 from specaudit.model.plan import Plan, Stage
 from specaudit.model.suite import CheckSettings
 
 S = TypeVar("S", bound=CheckSettings)
+
+POWER = 0.9
+"""Probability with which the smallest detectable deviation is seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +32,27 @@ class Budget:
     """Of Monte Carlo draws made while judging; derived from the plan, so that judging again gives the same."""
 
 
-_REVEAL = "Let the server return token ids (vLLM: return_token_ids), or token texts by allowing logprobs"
+def budget_of(plan: Plan, check_id: str, *, rejected: int = 0) -> Budget:
+    """Return a check's share of an audit's error budget.
+
+    It is split evenly among the planned checks, of which none is ever left out. By Holm's step-down procedure (1979)
+    those that are rejected leave their shares to the others.
+
+    Its random numbers follow from the plan's seed alone: the same audit of the same engine is judged with the same
+    draws, whenever it is run and however its plan is written down.
+    """
+    seed = hashlib.sha256(f"{plan.seed} {check_id}".encode()).digest()
+    return Budget(
+        alpha=plan.alpha / max(1, len(plan.checks) - rejected),
+        delta=plan.alpha,
+        seed=int.from_bytes(seed[:8], "big"),
+    )
+
+
+_REVEAL = (
+    "Let the server return token ids (vLLM: return_token_ids), or token texts by allowing logprobs; or give the "
+    "model's own tokenizer: specaudit run --tokenizer tokenizer.json"
+)
 
 
 def incomparable(evidence: Evidence) -> str:
@@ -33,10 +60,14 @@ def incomparable(evidence: Evidence) -> str:
     revealed = {role: found.tokens for role, found in evidence.capabilities.items()}
     silent = [role for role, tokens in revealed.items() if tokens == "none"]
     if silent:
-        return f"The {' and the '.join(silent)} reveals no single tokens, neither as ids nor in logprobs."
+        reveals = "reveals" if len(silent) == 1 else "reveal"
+        return f"The {' and the '.join(silent)} {reveals} no single tokens, neither as ids nor in logprobs."
     if len(set(revealed.values())) > 1:
         told = ", ".join(f"the {role} {tokens}" for role, tokens in revealed.items())
         return f"The arms reveal tokens in different forms ({told}), so they cannot be compared."
+    undivided = [role for role, found in evidence.capabilities.items() if not found.segments]
+    if undivided and evidence.plan.segment != "all":
+        return f"It is not told which tokens of the {' and the '.join(undivided)} are reasoning."
     return ""
 
 
@@ -49,6 +80,10 @@ class Check(ABC, Generic[S]):
     id: ClassVar[str]
     title: ClassVar[str]
     settings_type: ClassVar[type[Any]]
+    plans_from_answers: ClassVar[bool] = False
+    """What it asks next depends on what the subject answered, not only on the reference's answers."""
+    against_itself: ClassVar[bool] = False
+    """Whether a subject can be its own reference: true of a check that asks the reference for first tokens only."""
 
     @abstractmethod
     def next_stage(self, plan: Plan, settings: S, evidence: Evidence) -> Stage | None:
@@ -61,14 +96,25 @@ class Check(ABC, Generic[S]):
     def judge(self, settings: S, evidence: Evidence, budget: Budget) -> Finding:
         """Conclude from the evidence alone."""
 
+    def smallest_detectable(self, plan: Plan, settings: S, evidence: Evidence) -> Deviation | None:
+        """Return the smallest deviation that the planned stages will show, or None where it cannot be told.
+
+        A pure function of the same evidence as `next_stage`: what the subject answers is not known yet.
+        """
+        return None
+
     def cannot_compare(self, settings: S, evidence: Evidence) -> Finding | None:
         """Return why the two arms' tokens cannot be compared, or None where they can."""
         plan = evidence.plan
         if plan.arm("reference") is None:
             reason = "There is no plain engine of the same target to compare with."
             next_step = with_option(plan, "--reference", "URL_OF_THE_PLAIN_SERVER")
+        elif is_self(plan) and not self.against_itself:
+            reason, next_step = NO_COMPLETIONS, with_option(plan, "--reference", "URL_OF_THE_PLAIN_SERVER")
         else:
             reason, next_step = incomparable(evidence), _REVEAL
+            if not reason:
+                reason, next_step = prompts_differ(evidence), SAME_PROMPTS
         return self.cannot_say(settings, Verdict.NOT_APPLICABLE, reason, next_step) if reason else None
 
     def cannot_say(self, settings: S, verdict: Verdict, summary: str, next_step: str = "", **more: Any) -> Finding:

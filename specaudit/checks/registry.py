@@ -18,8 +18,15 @@ from specaudit.model.suite import CheckSettings, Suite
 BUILT_IN = {
     "GRD1": "specaudit.checks.grd1:PrefixEquality",
     "LAW1": "specaudit.checks.law1.check:EmittedLaw",
+    "LAW2": "specaudit.checks.law2:Support",
+    "LAW3": "specaudit.checks.law3.check:LawByDepth",
+    "LAW4": "specaudit.checks.law4:Independence",
+    "SED1": "specaudit.checks.sed1:SameSeed",
     "CTR1": "specaudit.checks.ctr1:WindowValidity",
-    "CTR3": "specaudit.checks.ctr3:Acceptance",
+    "CTR2": "specaudit.checks.ctr2:Identities",
+    "CTR3": "specaudit.checks.ctr3:AcceptanceLength",
+    "CTR4": "specaudit.checks.ctr4:Billing",
+    "CTR5": "specaudit.checks.ctr5:SpeculationOn",
 }
 
 AnyCheck = Check[Any]

@@ -1,12 +1,14 @@
 """The counter windows of a stage, and what they show of the verification paths that were taken."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specaudit.counters.acceptance import Acceptance, acceptance
 from specaudit.counters.interface import Reading
 from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
-from specaudit.counters.windows import Window, window
+from specaudit.counters.window import Window
+from specaudit.counters.windows import page_windows
 from specaudit.model.completion import Response
 from specaudit.model.entries import SnapshotEntry
 from specaudit.model.evidence import Evidence
@@ -14,10 +16,12 @@ from specaudit.model.evidence import Evidence
 
 @dataclass(frozen=True, kw_only=True)
 class BlockWindow:
-    """The window around one block of a stage."""
+    """The window of one replica around one block of a stage."""
 
     block: int
     """Number of the block, from 1."""
+    replica: str = ""
+    """Which of the engines on the page; empty where there is one, or no page could be read."""
     status: str
     """`valid`, `unverified` or `void`."""
     reasons: tuple[str, ...]
@@ -25,8 +29,15 @@ class BlockWindow:
     """None where a page could not be read."""
 
 
-def block_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
-    """Return the window around each block of a stage, as the counters and the client's own tokens judge it."""
+def block_windows(evidence: Evidence, *stages: str, min_drafts: int = 1) -> list[BlockWindow]:
+    """Return the windows around each block of the stages, as the counters and the client's own tokens judge them.
+
+    With fewer drafts than the floor `min_drafts` a window is void.
+    """
+    return [window for stage in stages for window in _stage_windows(evidence, stage, min_drafts)]
+
+
+def _stage_windows(evidence: Evidence, stage: str, min_drafts: int) -> list[BlockWindow]:
     snapshots = evidence.snapshots(stage)
     readings = {block: _reading(snapshot) for block, snapshot in snapshots.items()}
     windows: list[BlockWindow] = []
@@ -36,47 +47,85 @@ def block_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
         first += len(block)
         if number - 1 in readings and number in readings:
             responses = [evidence.response(stage, slot) for slot in slots]
-            windows.append(_block_window(number, readings[number - 1], readings[number], responses))
+            before, after = readings[number - 1], readings[number]
+            windows += _around(number, before, after, responses, shown=_shows_all(evidence), min_drafts=min_drafts)
     return windows
 
 
-def whole_window(evidence: Evidence, stage: str) -> BlockWindow | None:
-    """Return one window over all blocks of a stage but the first; None where its ends were not read.
+def whole_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
+    """Return one window of each replica over all blocks of a stage but the first; none where its ends were not read.
 
     Counters that lag behind count for one block what the block before generated: they contradict single windows and
-    agree over many. What contradicts even this window is counted wrongly.
+    agree over many. What contradicts even these windows is counted wrongly.
     """
     blocks = evidence.stages[stage].blocks
     first = 1 if len(blocks) > 1 else 0
     snapshots = evidence.snapshots(stage)
     if first not in snapshots or len(blocks) not in snapshots:
-        return None
+        return []
     skipped = sum(len(block) for block in blocks[:first])
     slots = [(slot, planned.arm) for slot, planned in enumerate(evidence.stages[stage].slots()) if slot >= skipped]
     responses = [evidence.response(stage, slot) for slot, arm in slots if arm == "subject"]
-    return _block_window(len(blocks), _reading(snapshots[first]), _reading(snapshots[len(blocks)]), responses)
+    readings = _reading(snapshots[first]), _reading(snapshots[len(blocks)])
+    return _around(len(blocks), *readings, responses, shown=_shows_all(evidence))
 
 
-def coverage(evidence: Evidence, stage: str) -> Acceptance | None:
-    """Return what the counters show of a stage's verification paths; None where they cannot be read or believed."""
-    windows = [w.window for w in block_windows(evidence, stage) if w.window is not None]
+def coverage(evidence: Evidence, *stages: str) -> Acceptance | None:
+    """Return what the counters show of the stages' verification paths; None where they cannot be read or believed."""
+    windows = [w.window for w in block_windows(evidence, *stages) if w.window is not None]
     return acceptance(windows, confidence=0.99)
 
 
-def nothing_drafted(evidence: Evidence, stage: str, taken: Acceptance | None) -> str:
-    """Say why no draft was seen to be verified in a stage, the end of a sentence; nothing where one was."""
+def nothing_drafted(evidence: Evidence, stages: Sequence[str], taken: Acceptance | None) -> str:
+    """Say why no draft was seen to be verified in the stages, the end of a sentence; nothing where one was."""
     if evidence.capabilities["subject"].draft_tokens == 0:
         return "the subject decodes plainly, so nothing was drafted"
     if not evidence.capabilities["subject"].counters:
         return "whether drafts were verified cannot be seen without speculation counters"
     if taken is not None:
         return ""
-    void = next((window for window in block_windows(evidence, stage) if window.status != "valid"), None)
+    windows = block_windows(evidence, *stages)
+    if not windows:
+        return "no window of counters was completed"
+    void = next((window for window in windows if window.status != "valid"), None)
     return "nothing was drafted" if void is None else f"the counters cannot be believed ({void.reasons[0]})"
 
 
-def _reading(snapshot: SnapshotEntry) -> Reading | str:
-    """The reading on a page, or the reason why there is none."""
+def missing_path(evidence: Evidence, stages: Sequence[str], taken: Acceptance | None) -> str:
+    """Name the verification path without which a bounded law says nothing of the verifier; nothing where none lacks."""
+    if missing := nothing_drafted(evidence, stages, taken):
+        return missing
+    if taken is None or taken.rejecting_steps is None:
+        return "whether drafts were rejected cannot be seen, as the engine counts no positions"
+    if not taken.rejecting_steps:
+        return "no draft was rejected"
+    return "" if taken.bonus_rows else "no bonus token was drawn"
+
+
+def paths_taken(taken: Acceptance | None) -> dict[str, int | None]:
+    """Return how often each verification path was taken, as findings report it."""
+    return {
+        "steps that rejected a draft": taken.rejecting_steps if taken else None,
+        "bonus tokens drawn": taken.bonus_rows if taken else None,
+        "drafted steps": taken.drafts if taken else None,
+    }
+
+
+def rare_paths(tolerance: float, taken: Acceptance | None) -> tuple[str, ...]:
+    """Name the paths that were taken too rarely for a fault on them alone to reach the tolerance, a sentence each."""
+    if taken is None:
+        return ()
+    paths = {"rejected a draft": taken.rejecting_steps, "drew a bonus token": taken.bonus_rows}
+    return tuple(
+        f"only {count / taken.drafts:.1%} of the drafted steps {what}, so a fault there alone could hide below the "
+        "tolerance"
+        for what, count in paths.items()
+        if count is not None and 0 < count < tolerance * taken.drafts
+    )
+
+
+def _reading(snapshot: SnapshotEntry) -> tuple[Reading, ...] | str:
+    """The readings on a page, or the reason why there are none."""
     if snapshot.failure is not None:
         return snapshot.failure
     if not snapshot.quiet:
@@ -87,32 +136,49 @@ def _reading(snapshot: SnapshotEntry) -> Reading | str:
         return str(error)
 
 
-def _block_window(
-    number: int, before: Reading | str, after: Reading | str, responses: list[Response | None]
-) -> BlockWindow:
+def _around(
+    number: int,
+    before: tuple[Reading, ...] | str,
+    after: tuple[Reading, ...] | str,
+    responses: list[Response | None],
+    *,
+    shown: bool,
+    min_drafts: int = 1,
+) -> list[BlockWindow]:
     unreadable = tuple(reading for reading in (before, after) if isinstance(reading, str))
     if isinstance(before, str) or isinstance(after, str):
-        return BlockWindow(block=number, status="void", reasons=unreadable, window=None)
+        return [BlockWindow(block=number, status="void", reasons=unreadable, window=None)]
     answered = [response for response in responses if response is not None]
     if len(answered) < len(responses):
         lost = "an answer was lost in this window, so what it generated is unknown"
-        return BlockWindow(block=number, status="void", reasons=(lost,), window=None)
-    judged = window(
+        return [BlockWindow(block=number, status="void", reasons=(lost,), window=None)]
+    judged = page_windows(
         before,
         after,
-        received_tokens=sum(_generated(response) for response in answered),
+        received_tokens=sum(_generated(response, shown=shown) for response in answered),
         requests=sum(len(response.completions) for response in answered),
+        min_drafts=min_drafts,
     )
-    return BlockWindow(block=number, status=judged.status, reasons=judged.reasons, window=judged)
+    judged = tuple(one for one in judged if one.generation_tokens) or judged  # a replica may have had nothing to do
+    return [
+        BlockWindow(block=number, replica=one.after.replica, status=one.status, reasons=one.reasons, window=one)
+        for one in judged
+    ]
 
 
-def _generated(response: Response) -> int:
-    """Tokens received in a response; as billed only where the engine shows no tokens.
+def _shows_all(evidence: Evidence) -> bool:
+    """True if the subject shows every token that it generates."""
+    found = evidence.capabilities["subject"]
+    return found.tokens != "retokenized" and found.reasoning != "hidden"
+
+
+def _generated(response: Response, *, shown: bool) -> int:
+    """Tokens received in a response; as billed only where the engine does not show all tokens.
 
     Bills are no measure of what was generated: llama.cpp (b11549) bills one choice of n.
     """
     tokens = [completion.tokens for completion in response.completions]
     received = [len(found) for found in tokens if found is not None]
-    if len(received) < len(tokens) and response.completion_tokens is not None:
+    if (len(received) < len(tokens) or not shown) and response.completion_tokens is not None:
         return response.completion_tokens
     return sum(received)

@@ -9,7 +9,7 @@ from specaudit.checks.law1.check import EmittedLaw
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Completion, Response
-from specaudit.model.entries import AttemptEntry, LawEntry, PlanEntry, ProbeEntry, StageEntry
+from specaudit.model.entries import AttemptEntry, Failure, LawEntry, PlanEntry, ProbeEntry, StageEntry
 from specaudit.model.evidence import Evidence
 from specaudit.model.law import RevealedLaw
 from specaudit.model.plan import PlannedRequest, Role, Stage
@@ -67,20 +67,26 @@ def law_evidence(
 
 
 def _stage(name: str, parts: list[tuple[Role, Rows]], lost: int) -> list[StageEntry | AttemptEntry]:
-    sizes = [(role, len(rows)) for role, rows in parts]
-    sizes += sizes[:1] * lost
+    """A stage in which a request that was lost stands before each of the first `lost` parts."""
+    gone = {"failure": Failure(reason="timeout", message="Nothing came back.", lost=True)}
+    slots = []
+    for number, (role, rows) in enumerate(parts):
+        if number < lost:
+            slots.append((role, len(rows), gone))
+        slots.append((role, len(rows), {"response": response(rows)}))
+    slots += [(parts[0][0], len(parts[0][1]), gone)] * (lost - len(parts))
     block = tuple(
         PlannedRequest(
             arm=role,
             prompt_index=0,
             request=Request(prompt=(), sampling=Sampling(), seed=0, n=max(1, size), max_tokens=TOKENS),
         )
-        for role, size in sizes
+        for role, size, _ in slots
     )
     stage = Stage(name=name, blocks=(block,))
     attempts = [
-        AttemptEntry(stage=name, slot=slot, number=1, started="", seconds=0.0, response=response(rows))
-        for slot, (_, rows) in enumerate(parts)
+        AttemptEntry(stage=name, slot=slot, number=1, started="", seconds=0.0, **answer)
+        for slot, (_, _, answer) in enumerate(slots)
     ]
     return [StageEntry(stage=stage, digest=digest(stage)), *attempts]
 

@@ -1,5 +1,7 @@
 """The commands in findings can be pasted as they are."""
 
+import msgspec
+
 from specaudit.checks.commands import rerun, with_option
 from specaudit.model.plan import Arm
 from tests.model.builders import plan
@@ -35,4 +37,14 @@ def test_over_http_all_addresses_are_told_and_quoted():
 def test_a_missing_option_is_added():
     assert with_option(plan(arms=REMOTE[:1]), "--reference", "URL") == (
         "specaudit run --endpoint http://a:1/v1 --model 'my model' --reference URL"
+    )
+
+
+def test_how_the_servers_are_asked_is_told():
+    (subject, reference) = REMOTE
+    asked = {"api": "chat", "stream": True, "tokenizer": "my vocab.json"}
+    arms = (msgspec.structs.replace(subject, **asked), msgspec.structs.replace(reference, **asked))
+    assert rerun(plan(arms=arms, segment="answer"), "LAW1") == (
+        "specaudit run --endpoint http://a:1/v1 --reference http://b:2/v1 --model 'my model' --api chat --stream "
+        "--tokenizer 'my vocab.json' --segment answer --select LAW1"
     )

@@ -7,22 +7,26 @@ from math import ceil
 import msgspec
 import numpy as np
 
+from specaudit.checks.betting import both_p, sample_alpha
+from specaudit.checks.choices import are_copies, first_choices
 from specaudit.checks.commands import rerun, with_option
-from specaudit.checks.interface import Budget, Check
+from specaudit.checks.control import cached_answers, no_common_law, not_under_control, only_copies, reachable
+from specaudit.checks.copies import copied_answers
+from specaudit.checks.interface import Budget, Check, budget_of
+from specaudit.checks.law1.detectable import smallest_detectable
 from specaudit.checks.law1.requests import next_stage
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import SAMPLE, KnownWords, known_words, prompt_contexts, token_classes, word_depths
 from specaudit.checks.law1.views import DESCRIPTIVE_DRAWS, JudgedView, Levels, view_between, view_with_law
-from specaudit.checks.windows import coverage, nothing_drafted
-from specaudit.counters.acceptance import Acceptance
+from specaudit.checks.law1.wagers import DOUBT, wager
+from specaudit.checks.selfsame import is_self
+from specaudit.checks.windows import coverage, missing_path, paths_taken, rare_paths
+from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import END, Draws, Evidence
-from specaudit.model.finding import Finding, Verdict
+from specaudit.model.finding import Betting, Finding, Verdict
 from specaudit.model.plan import Plan, Role, Stage
-from specaudit.stats.intervals import excess_p
+from specaudit.stats.equivalence import decide
 from specaudit.stats.power import detectable_tv
-
-DOUBT = 0.05
-"""p-value of the reference's own words up to which the law that its logprobs tell is not believed."""
 
 
 class EmittedLaw(Check[LawSettings]):
@@ -36,9 +40,12 @@ class EmittedLaw(Check[LawSettings]):
     Statistic: Pearson's chi-square and total variation of the joint histogram of words, one per depth. One-sample
     where the law is known: exact (revealed by an engine in process) or scored (from the reference's logprobs in
     every context, unless its own words contradict them); two-sample against the reference's own words elsewhere, in
-    cells chosen on a pilot. p-values by Monte Carlo or permutation, divided among the depths.
+    cells chosen on a pilot. p-values by Monte Carlo or permutation, divided among the depths. While the words come
+    in, a portfolio of bets on known faults, generic leans and ranks is folded over their single tokens, and over pairs
+    of completions where no law is known; it ends the sample as soon as it has earned enough.
 
-    Violates when the smallest p-value is within the check's share of the error budget. Conforms when at every depth
+    Violates when the bets have earned 1 over their half of the check's error budget, or when the smallest p-value of
+    the whole sample is within the other half (with `fixed_n`, within all of it). Conforms when at every depth
     the upper confidence bound of the total variation (noncentral chi-square, plus whatever lumped cells and lost
     answers can hide) is below the tolerance, and drafts were rejected and bonus tokens drawn while the words were
     collected.
@@ -47,7 +54,8 @@ class EmittedLaw(Check[LawSettings]):
     target. The bound is asymptotic (every expected count at least 5).
 
     Source: Leviathan et al. 2023, appendix A.1; Gao, Liang, Guestrin 2024 (two-sample tests of models behind an
-    interface); Phipson and Smyth 2010; Besag and Clifford 1991.
+    interface); Ramdas et al. 2023 (betting); Turner, Ly, Grünwald 2024 (pairs); Phipson and Smyth 2010; Besag and
+    Clifford 1991.
 
     Kills: resid-from-target, reuse-uniform, draft0-unverified. Spares: plain decoding, correct speculation.
     """
@@ -57,27 +65,49 @@ class EmittedLaw(Check[LawSettings]):
     settings_type = LawSettings
 
     def next_stage(self, plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage | None:
-        """Ask for the target's law, then for words."""
+        """Ask for the target's law, then for words, until the bets have earned enough."""
+        if is_self(plan) or no_common_law(evidence) or only_copies(evidence):
+            return None
+        settings = _reachable(settings, evidence)
+        if evidence.parts(SAMPLE) and not settings.fixed_n:
+            budget = budget_of(plan, self.id)
+            draws = evidence.draws(*evidence.parts(SAMPLE))
+            betting = _wager(settings, evidence, budget, grouped=_copied(draws, budget))
+            if betting is not None and betting.rejected_after is not None:
+                return None
         return next_stage(plan, settings, evidence)
+
+    def smallest_detectable(self, plan: Plan, settings: LawSettings, evidence: Evidence) -> Deviation | None:
+        """Return the total variation that the planned sample shows with 90 % probability."""
+        return smallest_detectable(plan, settings, evidence)
 
     def judge(self, settings: LawSettings, evidence: Evidence, budget: Budget) -> Finding:
         """Judge every depth, and conclude from all of them."""
         if (cannot := self.cannot_compare(settings, evidence)) is not None:
             return cannot
-        if SAMPLE not in evidence.stages:
+        if reason := no_common_law(evidence):
+            return self.cannot_say(settings, Verdict.NOT_APPLICABLE, reason)
+        if reason := only_copies(evidence):
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, reason)
+        settings = _reachable(settings, evidence)
+        if not evidence.parts(SAMPLE):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No words were collected.")
-        draws = evidence.draws(SAMPLE)
-        if any(not len(arm.tokens) for arm in draws.values()):
+        draws = evidence.draws(*evidence.parts(SAMPLE))
+        if "subject" not in draws or any(not len(arm.tokens) for arm in draws.values()):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No completion came back whole and with its tokens.")
-        copies = any(_copies(arm, budget.alpha / len(draws)) for arm in draws.values())
+        if reason := cached_answers(evidence, evidence.parts(SAMPLE)) or copied_answers(draws, budget.alpha):
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, reason)
+        copies = _copied(draws, budget)
+        betting = None if settings.fixed_n else _wager(settings, evidence, budget, grouped=copies)
         if copies:
-            draws = {role: _first_choices(arm) for role, arm in draws.items()}
-        views = _views(settings, evidence, budget, draws)
+            draws = {role: first_choices(arm) for role, arm in draws.items()}
+        early = betting is not None and betting.rejected_after is not None
+        views = _views(settings, evidence, budget, draws, decisive=not early)
         if not views:
             return self.cannot_say(
                 settings, Verdict.INCONCLUSIVE, "Neither the target's law nor words of the reference are known."
             )
-        return self._finding(settings, evidence, budget, draws, views, copies)
+        return self._finding(settings, evidence, budget, draws, views, betting, copies)
 
     def _finding(
         self,
@@ -86,59 +116,85 @@ class EmittedLaw(Check[LawSettings]):
         budget: Budget,
         draws: Mapping[Role, Draws],
         views: list[JudgedView],
+        betting: Betting | None,
         copies: bool,
     ) -> Finding:
-        p_value = min(1.0, len(views) * min(view.p_value for view in views))
-        lost = any(arm.lost_fraction for arm in draws.values())
-        violates = p_value <= budget.alpha and (not lost or max(view.low for view in views) > 0)
-        bounded = max(view.high for view in views) <= settings.tolerance
         planned = set(word_depths(settings, evidence.capabilities["subject"]))
+        p_value = min(1.0, len(planned) * min(view.p_value for view in views))
+        lost = any(arm.lost_fraction for arm in draws.values())
+        early = betting is not None and betting.rejected_after is not None
+        whole = next_stage(evidence.plan, settings, evidence) is None
+        explained = lost and max(view.low for view in views) <= 0
+        decision = decide(
+            p_value=both_p(betting, p_value if whole and not explained else 1.0),
+            alpha=budget.alpha,
+            upper_bound=max(view.high for view in views),
+            delta=budget.delta,
+            tolerance=settings.tolerance,
+            smallest_detectable=max(_detectable(view, budget.alpha / len(views)) for view in views),
+        )
+        violates = decision.verdict is Verdict.VIOLATES
+        bounded = decision.upper_bound < settings.tolerance
         unseen = sorted(planned - {view.depth for view in views})
-        taken = coverage(evidence, SAMPLE)
-        missing = _missing_path(evidence, taken)
+        taken = coverage(evidence, *evidence.parts(SAMPLE))
+        missing = missing_path(evidence, evidence.parts(SAMPLE), taken)
         worst = max(views, key=lambda view: (view.low, -view.p_value) if violates else (view.high, 0.0))
-        if violates:
-            verdict = Verdict.VIOLATES
-        elif bounded and not missing and not unseen and not copies:
-            verdict = Verdict.CONFORMS
-        else:
-            verdict = Verdict.INCONCLUSIVE
+        shown = whole and not missing and not unseen and not copies
+        verdict = decision.verdict if violates or shown else Verdict.INCONCLUSIVE
         in_classes = any("classes" in view.level for view in views)
         return Finding(
             check=self.id,
             verdict=verdict,
             required=settings.required,
-            summary=_summary(settings, verdict, worst, bounded, missing, copies, unseen, in_classes),
+            summary=_summary(
+                settings, verdict, worst, betting if early else None, bounded, missing, copies, unseen, in_classes
+            ),
             effect=worst.record(settings, 1 - budget.delta).effect,
             statistic=msgspec.structs.replace(
                 worst.record(settings, 1 - budget.delta).statistic,
                 p_value=p_value,
                 method="smallest Monte Carlo p-value over depths, times their number",
             ),
+            betting=betting,
             alpha=budget.alpha,
-            smallest_detectable=max(_detectable(view, budget.alpha / len(views)) for view in views),
-            below_tolerance=violates and bounded,
+            smallest_detectable=decision.smallest_detectable,
+            below_tolerance=decision.below_tolerance and whole,
             witness=worst.witness if violates else None,
             views=tuple(view.record(settings, 1 - budget.delta) for view in views),
-            coverage={
-                "steps that rejected a draft": taken.rejecting_steps if taken else None,
-                "bonus tokens drawn": taken.bonus_rows if taken else None,
-                "drafted steps": taken.drafts if taken else None,
-            },
+            coverage=paths_taken(taken),
             measured={f"{role} completions lost": float(arm.planned - len(arm.tokens)) for role, arm in draws.items()},
             assumptions=_assumptions(views),
-            notes=_rare_paths(settings, taken),
+            notes=(*rare_paths(settings.tolerance, taken), *not_under_control(evidence)),
             next_step=_next_step(verdict, evidence, bounded=bounded, copies=copies),
         )
 
 
-def _views(settings: LawSettings, evidence: Evidence, budget: Budget, draws: Mapping[Role, Draws]) -> list[JudgedView]:
-    """Judge every depth with the best law that is known for it; leave out depths with none."""
+def _copied(draws: Mapping[Role, Draws], budget: Budget) -> bool:
+    return any(are_copies(arm, budget.alpha / len(draws)) for arm in draws.values())
+
+
+def _wager(settings: LawSettings, evidence: Evidence, budget: Budget, *, grouped: bool) -> Betting | None:
+    return wager(settings, evidence, alpha=budget.alpha / 2, seed=budget.seed, grouped=grouped)
+
+
+def _reachable(settings: LawSettings, evidence: Evidence) -> LawSettings:
+    """The settings with parameters that every arm takes."""
+    return msgspec.structs.replace(settings, sampling=reachable(settings.sampling, evidence))
+
+
+def _views(
+    settings: LawSettings, evidence: Evidence, budget: Budget, draws: Mapping[Role, Draws], *, decisive: bool
+) -> list[JudgedView]:
+    """Judge every depth with the best law that is known for it; leave out depths with none.
+
+    The p-values of an audit that was decided before the planned size decide nothing any more.
+    """
     depths = word_depths(settings, evidence.capabilities["subject"])
     contexts = prompt_contexts(evidence)
     rng = np.random.default_rng(budget.seed)
-    alpha = budget.alpha / len(depths)
-    levels = Levels(delta=budget.delta, alpha=alpha, draws=ceil(10 / alpha), rng=rng)
+    alpha = sample_alpha(settings, budget) / len(depths)
+    draw = ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS
+    levels = Levels(delta=budget.delta, alpha=alpha, draws=draw, rng=rng, early=not decisive)
     views: list[JudgedView] = []
     for depth in depths:
         if any(view.p_value <= levels.alpha for view in views):
@@ -185,54 +241,11 @@ def _is_its_law(
     return view_with_law(settings, draws["reference"], depth, known, levels).p_value > DOUBT
 
 
-def _copies(draws: Draws, alpha: float) -> bool:
-    """True if neighbouring choices of one request are equal more often than choices of different requests.
-
-    Both kinds of pairs share their prompt, and no completion stands in two pairs: Fisher's test wants its trials
-    independent and alike.
-    """
-    half = len(draws.tokens) // 2
-    neighbours = np.arange(0, half - 1, 2)
-    within = neighbours[draws.slot[neighbours] == draws.slot[neighbours + 1]]
-    # By prompt, then with the requests of a prompt taking turns, so that neighbours come from different requests.
-    rest = np.arange(half, len(draws.tokens))
-    turn = np.arange(len(rest)) - np.searchsorted(draws.slot[rest], draws.slot[rest])
-    rest = rest[np.lexsort((draws.slot[rest], turn, draws.prompt_index[rest]))]
-    first, second = rest[: len(rest) // 2 * 2 : 2], rest[1::2]
-    strangers = (draws.slot[first] != draws.slot[second]) & (draws.prompt_index[first] == draws.prompt_index[second])
-    first, second = first[strangers], second[strangers]
-    if not len(within) or not len(first):
-        return False
-    equal_within = (draws.tokens[within] == draws.tokens[within + 1]).all(axis=1).sum()
-    equal_across = (draws.tokens[first] == draws.tokens[second]).all(axis=1).sum()
-    return excess_p(int(equal_within), len(within), int(equal_across), len(first)) <= alpha
-
-
-def _first_choices(draws: Draws) -> Draws:
-    """One completion per request: choices of one request may be copies of each other."""
-    first = np.unique(draws.slot, return_index=True)[1]
-    return replace(
-        draws,
-        tokens=draws.tokens[first],
-        prompt_index=draws.prompt_index[first],
-        slot=draws.slot[first],
-        planned=max(len(first), round(len(first) / (1 - draws.lost_fraction))),
-    )
-
-
-def _missing_path(evidence: Evidence, taken: Acceptance | None) -> str:
-    """Name the verification path without which a bounded law says nothing of the verifier."""
-    if missing := nothing_drafted(evidence, SAMPLE, taken):
-        return missing
-    if taken is None or not taken.rejecting_steps:
-        return "no draft was rejected"
-    return "" if taken.bonus_rows else "no bonus token was drawn"
-
-
 def _summary(
     settings: LawSettings,
     verdict: Verdict,
     worst: JudgedView,
+    early: Betting | None,
     bounded: bool,
     missing: str,
     copies: bool,
@@ -243,6 +256,11 @@ def _summary(
     prompts = f"{settings.prompts} prompt{'s' if settings.prompts > 1 else ''}"
     scope = f" on {prompts}, tokens taken in {settings.classes} classes" if in_classes else f" on {prompts}"
     if verdict is Verdict.VIOLATES:
+        if early is not None:
+            return (
+                f"Tokens do not have the target's law, which bets on them showed after {early.rejected_after:,}; the "
+                f"{words} from depth {worst.depth} differ most."
+            )
         return (
             f"The {words} from depth {worst.depth} do not have the target's law: total variation "
             f"{worst.distance.estimate:.3f}, at least {worst.low:.3f}."
@@ -267,19 +285,6 @@ def _summary(
     if missing:
         reasons.append(missing)
     return f"A deviation was neither shown nor excluded: {'; '.join(reasons)}."
-
-
-def _rare_paths(settings: LawSettings, taken: Acceptance | None) -> tuple[str, ...]:
-    """Paths that were taken too rarely for a fault on them alone to reach the tolerance."""
-    if taken is None:
-        return ()
-    paths = {"rejected a draft": taken.rejecting_steps, "drew a bonus token": taken.bonus_rows}
-    return tuple(
-        f"only {count / taken.drafts:.1%} of the drafted steps {what}, so a fault there alone could hide below the "
-        "tolerance"
-        for what, count in paths.items()
-        if 0 < count < settings.tolerance * taken.drafts
-    )
 
 
 def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool, copies: bool) -> str:

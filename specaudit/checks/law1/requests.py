@@ -2,18 +2,21 @@
 
 - `LAW1.pilot`: words of the reference. They choose the cells of the histograms and never enter the test.
 - `LAW1.tree.D`: the reference's logprobs in every context of D tokens, which score the words that begin early.
-- `LAW1.sample`: words of the subject, and of the reference where the law at some depth stays unknown.
+- `LAW1.sample.R`: words of the subject, and of the reference unless the law is exact, in rounds that double. They end
+  with the round in which the deviation is shown, or with the sample that the tolerance needs.
 
 In process the law is revealed whole, and only the last stage is needed.
 """
 
 import sys
 from collections.abc import Callable
-from math import ceil
+from math import ceil, sqrt
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from specaudit.checks.control import law_is_told
 from specaudit.checks.interface import incomparable
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import (
@@ -27,11 +30,11 @@ from specaudit.checks.law1.target import (
     prompt_contexts,
     target_laws,
     token_classes,
-    tree_stages,
     word_depths,
 )
 from specaudit.checks.seeds import first_seed
 from specaudit.laws.contexts import Context
+from specaudit.laws.processors import looks_back
 from specaudit.laws.words import unknown_contexts
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
@@ -48,15 +51,17 @@ _PILOT_PART, _TREE_PART, _SAMPLE_PART = range(3)
 def next_stage(plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage | None:
     """Return the next stage that LAW1 needs, or None when it needs no more."""
     capabilities = evidence.capabilities
-    if SAMPLE in evidence.stages or "reference" not in capabilities or incomparable(evidence):
+    if "reference" not in capabilities or incomparable(evidence):
+        return None
+    if SAMPLE in evidence.stages:
         return None
     prompts = choose_prompts(settings.prompts, list(capabilities.values()), plan.seed + 1)
     if "reference" in evidence.laws:
         contexts: tuple[Context, ...] = tuple(prompt for prompt in prompts if not isinstance(prompt, str))
         return _sample(plan, settings, evidence, prompts, contexts)
     if PILOT not in evidence.stages:
-        blocks = _draw(plan, settings, evidence, prompts, settings.pilot, ("reference",), part=_PILOT_PART, blocks=1)
-        return Stage(name=PILOT, blocks=blocks)
+        requests = _draw(plan, settings, evidence, prompts, settings.pilot, ("reference",), part=_PILOT_PART)
+        return Stage(name=PILOT, blocks=(requests,), prompts=prompts)
     contexts = prompt_contexts(evidence)
     return _tree(plan, settings, evidence, contexts) or _sample(plan, settings, evidence, prompts, contexts)
 
@@ -66,8 +71,12 @@ def _tree(plan: Plan, settings: LawSettings, evidence: Evidence, contexts: tuple
     reference = evidence.capabilities["reference"]
     if not (reference.token_prompts and reference.logprobs) or len(contexts) < settings.prompts:
         return None
+    if not law_is_told(evidence):
+        return None
+    if looks_back(settings.sampling):
+        return None  # to the engine all of such a context is prompt, which its penalties may not look at
     laws = target_laws(settings, evidence)
-    level = len(tree_stages(evidence))
+    level = len(evidence.parts(TREE))
     tokens = _tree_tokens(settings, evidence)
     below = [(len(prompt), context) for prompt in contexts for context in unknown_contexts(laws, prompt, tokens)]
     missing = [context for length, context in below if len(context) == length + level]
@@ -101,8 +110,8 @@ def _tree_tokens(settings: LawSettings, evidence: Evidence) -> int:
 
 def _sample(
     plan: Plan, settings: LawSettings, evidence: Evidence, prompts: tuple[Prompt, ...], contexts: tuple[Context, ...]
-) -> Stage:
-    """Words of the subject; of the reference too unless the law is exact, since scored laws are held against them."""
+) -> Stage | None:
+    """A round of words of the subject, and of the reference unless the law is exact: it is held against them."""
     subject = evidence.capabilities["subject"]
     depths = word_depths(settings, subject)
     known = [known_words(settings, evidence, contexts, depth) for depth in depths]
@@ -115,8 +124,15 @@ def _sample(
             needed.append(_needed_sampled(settings, plan, classes, success))
     arms: tuple[Role, ...] = ("subject",) if "reference" in evidence.laws else ("subject", "reference")
     count = min(settings.max_completions, max(needed, default=settings.max_completions))
-    blocks = _draw(plan, settings, evidence, prompts, count, arms, part=_SAMPLE_PART, blocks=settings.blocks)
-    return Stage(name=SAMPLE, blocks=blocks, scrape=subject.counters)
+    requests = _draw(plan, settings, evidence, prompts, count, arms, part=_SAMPLE_PART)
+    # Each round doubles what was asked before it, and asks every arm for every prompt.
+    turn = len(prompts) * len(arms)
+    ends = sorted({0, *(min(len(requests), turn * ceil(len(requests) / 2**i / turn)) for i in range(settings.blocks))})
+    number = len(evidence.parts(SAMPLE))
+    if number == len(ends) - 1:
+        return None
+    own = requests[ends[number] : ends[number + 1]]
+    return Stage(name=f"{SAMPLE}.{number}", blocks=(own,), prompts=prompts, scrape=subject.counters)
 
 
 def _needed_known(settings: LawSettings, plan: Plan, words: KnownWords, success: float) -> int:
@@ -137,7 +153,8 @@ def _needed_sampled(settings: LawSettings, plan: Plan, classes: TokenClasses, su
     shares = np.array(list(classes.cells.values())) / pilot
 
     def needed(count: int) -> int:
-        kept = shares * count >= 2 * MIN_EXPECTED
+        # The subject's own counts choose the cells: one that expects little more than it needs may fall short of it.
+        kept = shares * count >= 2 * MIN_EXPECTED + 2 * sqrt(2 * MIN_EXPECTED)
         left = settings.tolerance - float(shares[~kept].sum()) - 3 / pilot - 3 / count
         return _needed(int(kept.sum()), left, delta=plan.alpha / 2, success=success, samples=2)
 
@@ -168,9 +185,8 @@ def _draw(
     arms: tuple[Role, ...],
     *,
     part: int,
-    blocks: int,
-) -> tuple[tuple[PlannedRequest, ...], ...]:
-    """Requests for `count` completions per arm, arms and prompts mixed at random within each block."""
+) -> tuple[PlannedRequest, ...]:
+    """Requests for `count` completions per arm, arms and prompts mixed at random."""
     capabilities = evidence.capabilities
     choices = min(settings.choices, *(capabilities[arm].max_choices for arm in arms))
     length = completion_length(settings, capabilities["subject"])
@@ -180,7 +196,7 @@ def _draw(
             arm=arm,
             prompt_index=index,
             request=Request(
-                prompt=prompt,
+                prompt=(),
                 sampling=settings.sampling,
                 seed=first_seed(plan, CHECK, arm, part) + (round_ * len(prompts) + index) * choices,
                 n=choices,
@@ -188,9 +204,14 @@ def _draw(
             ),
         )
         for round_ in range(per_prompt)
-        for index, prompt in enumerate(prompts)
+        for index in range(len(prompts))
         for arm in arms
     ]
     rng = np.random.default_rng([plan.seed, part])
-    parts = np.array_split(np.arange(len(requests)), min(blocks, len(requests)))
-    return tuple(tuple(requests[slot] for slot in rng.permutation(indices)) for indices in parts)
+    return tuple(requests[slot] for slot in _interleaved(rng, len(requests), len(prompts) * len(arms)))
+
+
+def _interleaved(rng: np.random.Generator, count: int, group: int) -> NDArray[np.int64]:
+    """An order of `count` requests in which each group of neighbours is shuffled: the start of it is balanced too."""
+    keys = np.arange(count) // group + rng.random(count)
+    return np.argsort(keys, kind="stable")

@@ -5,10 +5,11 @@ from typing import Annotated
 import msgspec
 
 from specaudit.model.request import Sampling
-from specaudit.model.suite import CheckSettings
+from specaudit.model.suite import SequentialSettings
+from specaudit.stats.evalues.slack import check_slack
 
 
-class LawSettings(CheckSettings, frozen=True, kw_only=True):
+class LawSettings(SequentialSettings, frozen=True, kw_only=True):
     """What `[checks.LAW1]` of a suite may say."""
 
     tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
@@ -19,7 +20,8 @@ class LawSettings(CheckSettings, frozen=True, kw_only=True):
     sampling: Sampling = msgspec.field(default_factory=lambda: Sampling(top_k=4))
     choices: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 64
     """Completions asked for in one request, where the engine gives so many."""
-    blocks: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 8
+    blocks: Annotated[int, msgspec.Meta(ge=1, le=16)] = 8
+    """In which the sample is collected, each as large as all before it; after each it may be enough."""
     success: Annotated[float, msgspec.Meta(gt=0.5, lt=1)] = 0.95
     """Wanted probability that an engine without any deviation conforms."""
     max_completions: Annotated[int, msgspec.Meta(ge=100, le=200_000)] = 60_000
@@ -30,3 +32,7 @@ class LawSettings(CheckSettings, frozen=True, kw_only=True):
     """Classes of tokens at each position of a word where no law is known: the most frequent ones, and the rest."""
     max_contexts: Annotated[int, msgspec.Meta(ge=0, le=200_000)] = 400
     """Contexts whose law may be asked for, one token each, to score the words that begin early."""
+
+    def __post_init__(self) -> None:
+        """Refuse a slack that hides as much as is tolerated."""
+        check_slack(self.slack, length=self.word_length, tolerance=self.tolerance)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from specaudit.checks.law1.settings import LawSettings
-from specaudit.laws.contexts import Context, ContextLaws, ExactLaws, NextLaw, ScoredLaws, scored_law
+from specaudit.laws.contexts import Context, ContextLaws, NextLaw, ScoredLaws, exact_laws, scored_law
+from specaudit.laws.orders import order_of
 from specaudit.laws.words import Word, word_law
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.evidence import END, Draws, Evidence
+from specaudit.model.plan import Role
 from specaudit.model.request import Token
 from specaudit.stats.histogram import count_words, decode
 
@@ -89,36 +91,32 @@ def word_depths(settings: LawSettings, subject: Capabilities) -> tuple[int, ...]
 
 def prompt_contexts(evidence: Evidence) -> tuple[Context, ...]:
     """Return the prompts of the pilot, or of the sample, as token ids; empty where they are not known."""
-    stage = PILOT if PILOT in evidence.stages else SAMPLE
-    if stage not in evidence.stages:
-        return ()
+    role: Role = "reference" if PILOT in evidence.stages else "subject"
+    stages = [PILOT] if role == "reference" else evidence.parts(SAMPLE)
     contexts: dict[int, Context] = {}
-    for _, planned, response in evidence.answered(stage, "reference" if stage == PILOT else "subject"):
-        if not isinstance(planned.request.prompt, str):
-            contexts[planned.prompt_index] = planned.request.prompt
-        elif response is not None and response.prompt_token_ids:
-            contexts[planned.prompt_index] = response.prompt_token_ids
+    for stage in stages:
+        told = enumerate(evidence.stages[stage].prompts)
+        contexts |= {index: prompt for index, prompt in told if not isinstance(prompt, str)}
+        for _, planned, _ in evidence.answered(stage, role):
+            if (tokens := evidence.prompt_tokens(role, planned.request.prompt)) is not None:
+                contexts[planned.prompt_index] = tokens
     return tuple(contexts[index] for index in sorted(contexts))
 
 
 def target_laws(settings: LawSettings, evidence: Evidence) -> ContextLaws:
     """Return what is known of the target's law: all of it in process, else what the tree asked for."""
+    order = order_of(evidence.capabilities["reference"].engine)
     if "reference" in evidence.laws:
-        return ExactLaws(evidence.laws["reference"], settings.sampling)
+        return exact_laws(evidence.laws["reference"], settings.sampling, order)
     mode = evidence.capabilities["reference"].logprobs_mode
     laws: dict[Context, NextLaw] = {}
-    for name in tree_stages(evidence):
+    for name in evidence.parts(TREE):
         for _, planned, response in evidence.answered(name, "reference"):
             positions = response.completions[0].logprobs if response and response.completions else None
-            law = scored_law(positions[0], settings.sampling, mode) if positions else None
+            law = scored_law(positions[0], settings.sampling, mode, order) if positions else None
             if law is not None and not isinstance(planned.request.prompt, str):
                 laws[planned.request.prompt] = law
     return ScoredLaws(laws)
-
-
-def tree_stages(evidence: Evidence) -> list[str]:
-    """Return the names of the tree's stages so far, one per number of tokens behind the prompt."""
-    return [name for name in evidence.stages if name.startswith(f"{TREE}.")]
 
 
 def known_words(

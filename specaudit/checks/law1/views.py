@@ -14,6 +14,7 @@ from specaudit.model.evidence import END, Draws
 from specaudit.model.finding import Effect, Statistic, View, Witness
 from specaudit.stats.chisquare import MIN_EXPECTED, ChiSquareTest
 from specaudit.stats.distance import TotalVariation, tv_between, tv_from_law, tv_upper_bound
+from specaudit.stats.evalues.witness import anytime_tv_lower_bound
 from specaudit.stats.goodness import goodness_of_fit
 from specaudit.stats.homogeneity import homogeneity
 from specaudit.stats.intervals import proportion_upper
@@ -39,6 +40,8 @@ class Levels:
     draws: int
     """Null draws behind the p-value at most; it needs 10/alpha to reach alpha with some to spare."""
     rng: np.random.Generator
+    early: bool = False
+    """The sample was ended because of what it showed: bounds at a planned size do not hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,17 +112,46 @@ def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownW
         words.append(cells)
     test = goodness_of_fit(counts, laws, draws=levels.draws, stop_after=_EXCEEDANCES, rng=levels.rng)
     expected = [pmf * row.sum() for pmf, row in zip(laws, counts, strict=True)]
+    distance = tv_from_law(counts, laws)
+    low = (
+        _anytime_low(settings, draws, depth, words, laws, levels)
+        if levels.early
+        else distance.lower_bound(levels.alpha)
+    )
     return _judged(
         depth,
         level=known.level,
         samples=len(draws.tokens),
         lost=draws.lost_fraction,
         test=test,
-        distance=tv_from_law(counts, laws),
+        distance=distance,
+        low=low,
         high=tv_upper_bound(test, delta=levels.delta, tail_mass=hidden),
-        levels=levels,
         witness=_witness(words, counts, expected, depth),
     )
+
+
+def _anytime_low(
+    settings: LawSettings,
+    draws: Draws,
+    depth: int,
+    words: Sequence[Sequence[Word]],
+    laws: Sequence[NDArray[np.float64]],
+    levels: Levels,
+) -> float:
+    """A lower bound that holds although the sample was ended by what it showed; 0 where a prompt has no words."""
+    rows = draws.tokens[:, depth : depth + settings.word_length]
+    cells = []
+    for prompt, listed in enumerate(words):
+        number = {word: cell for cell, word in enumerate(listed)}
+        mine = rows[draws.prompt_index == prompt].tolist()
+        spelt = [tuple(END if code == END else draws.vocabulary[code] for code in word) for word in mine]
+        cells.append([number.get(word, len(listed) - 1) for word in spelt])
+    rounds = min(map(len, cells))
+    if not rounds:
+        return 0.0
+    table = np.array([column[:rounds] for column in cells]).T
+    return anytime_tv_lower_bound(table, laws, delta=levels.alpha)
 
 
 def view_between(
@@ -127,11 +159,10 @@ def view_between(
 ) -> JudgedView:
     """Judge a depth at which only the reference's own words are known, prompt by prompt.
 
-    Words are compared in the classes that the pilot chose. Cells that both arms together hardly saw form one lump
-    per prompt, which depends on the totals only; what it can hide is bounded by the reference's share in it.
+    Words are compared in the classes that the pilot chose. For the test, cells that both arms together hardly saw form
+    one lump per prompt, which depends on the totals only, as a permutation wants it.
     """
     ours, theirs, words = [], [], []
-    lumped = 0
     for prompt in range(settings.prompts):
         mine, other = (
             classes.counts(prompt, word_counts(settings, draws, depth, prompt)) for draws in (subject, reference)
@@ -140,21 +171,46 @@ def view_between(
         ours.append(_row(mine, cells))
         theirs.append(_row(other, cells))
         words.append([*cells, (RARE,)])
-        lumped += int(theirs[-1][-1])
     test = homogeneity(ours, theirs, draws=levels.draws, stop_after=_EXCEEDANCES, rng=levels.rng)
-    tail = proportion_upper(lumped, len(reference.tokens), levels.delta / 2)
     expected = [other / max(1, other.sum()) * mine.sum() for mine, other in zip(ours, theirs, strict=True)]
+    distance = tv_between(ours, theirs)
     return _judged(
         depth,
         level="sampled" if classes.lossless else f"sampled, {settings.classes} classes a token",
         samples=len(subject.tokens),
         lost=subject.lost_fraction + reference.lost_fraction,
         test=test,
-        distance=tv_between(ours, theirs),
-        high=tv_upper_bound(test, delta=levels.delta / 2, tail_mass=tail),
-        levels=levels,
+        distance=distance,
+        low=0.0 if levels.early else distance.lower_bound(levels.alpha),
+        high=_bound_between(settings, subject, reference, depth, classes, levels.delta),
         witness=_witness(words, ours, expected, depth),
     )
+
+
+def _bound_between(
+    settings: LawSettings, subject: Draws, reference: Draws, depth: int, classes: TokenClasses, delta: float
+) -> float:
+    """Upper bound of the total variation where only the reference's own words are known.
+
+    Here the subject's words alone choose which cells stand for themselves. What the lump of the others can hide is
+    bounded by the reference's share in it, and that is an honest estimate only where the reference had no say in
+    what the lump is.
+    """
+    ours, theirs = [], []
+    lumped = 0
+    for prompt in range(settings.prompts):
+        mine, other = (
+            classes.counts(prompt, word_counts(settings, draws, depth, prompt)) for draws in (subject, reference)
+        )
+        enough = MIN_EXPECTED * (mine.total() + other.total()) / max(1, min(mine.total(), other.total()))
+        cells = sorted((word for word in mine if mine[word] >= enough), key=lambda word: (-mine[word], str(word)))
+        while len(cells) > 1 and 0 < mine.total() - sum(mine[word] for word in cells) < enough:
+            cells.pop()
+        ours.append(_row(mine, cells))
+        theirs.append(_row(other, cells))
+        lumped += int(theirs[-1][-1])
+    tail = proportion_upper(lumped, len(reference.tokens), delta / 2)
+    return tv_upper_bound(homogeneity(ours, theirs), delta=delta / 2, tail_mass=tail)
 
 
 def _well_filled(mine: Counter[Word], other: Counter[Word]) -> list[Word]:
@@ -183,8 +239,8 @@ def _judged(
     lost: float,
     test: ChiSquareTest,
     distance: TotalVariation,
+    low: float,
     high: float,
-    levels: Levels,
     witness: Witness,
 ) -> JudgedView:
     """Put a view together; what was lost may have been lost by choice and widens both bounds."""
@@ -196,7 +252,7 @@ def _judged(
         test=test,
         distance=distance,
         p_value=test.monte_carlo.p_value,
-        low=max(0.0, distance.lower_bound(levels.alpha) - lost),
+        low=max(0.0, low - lost),
         high=min(1.0, high + lost),
         witness=witness,
     )

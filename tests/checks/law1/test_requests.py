@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from specaudit.checks.interface import Budget
+from specaudit.checks.interface import budget_of
 from specaudit.checks.law1.check import EmittedLaw
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import completion_length, known_words, prompt_contexts, word_depths
@@ -16,8 +16,9 @@ from tests.checks.drive import drive, engine
 CHECK = EmittedLaw()
 SETTINGS = LawSettings(tolerance=0.08, sampling=Sampling(top_k=4), required=True)
 SMALL = LawSettings(tolerance=0.3, sampling=Sampling(top_k=4))
-BUDGET = Budget(alpha=1e-3 / 4, delta=1e-3, seed=5)
 SAMPLED = {"logprobs": 0, "logprobs_mode": "unknown"}
+MOST_TOKENS = {"exact": 3000, "scored": 20_000, "sampled": 20_000}
+"""Of the subject, to a verdict: the mutants move the law by TV .07 to .3."""
 LEVELS = {
     "exact": ({"reveal": True}, ["exact"] * 4),
     "scored": ({}, ["scored", "scored", "sampled", "sampled"]),
@@ -26,7 +27,7 @@ LEVELS = {
 
 
 def judge(evidence, settings=SETTINGS):
-    return CHECK.judge(settings, evidence, BUDGET)
+    return CHECK.judge(settings, evidence, budget_of(evidence.plan, CHECK.id))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -44,9 +45,20 @@ def test_a_healthy_decoder_conforms_at_every_level(level):
 def test_mutants_violate_at_every_level(level, mutant):
     finding = judge(drive(CHECK, SETTINGS, engine(mutant), **LEVELS[level][0]))
     assert finding.verdict is Verdict.VIOLATES
+    assert finding.betting is not None
+    assert finding.betting.rejected_after is not None
+    assert finding.betting.rejected_after < MOST_TOKENS[level]
+    assert finding.witness is not None
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_classical_design_collects_the_whole_sample_and_bounds_the_deviation(level):
+    settings = msgspec.structs.replace(SETTINGS, fixed_n=True)
+    finding = judge(drive(CHECK, settings, engine("resid-from-target"), **LEVELS[level][0]), settings)
+    assert finding.verdict is Verdict.VIOLATES
+    assert finding.betting is None
     assert finding.effect is not None
     assert 0 < finding.effect.low < finding.effect.high
-    assert finding.witness is not None
 
 
 def test_a_plain_subject_was_not_exercised():
@@ -130,16 +142,18 @@ def test_the_pilot_never_enters_the_test():
         for planned in stage.slots():
             request = planned.request
             seeds.setdefault(name, set()).update(range(request.seed, request.seed + request.n))
-    assert not seeds["LAW1.pilot"] & seeds["LAW1.sample"]
-    requests = [planned.request for planned in evidence.stages["LAW1.sample"].slots()]
-    assert len(seeds["LAW1.sample"]) == sum(request.n for request in requests)  # no seed is used twice
+    rounds = evidence.parts("LAW1.sample")
+    drawn = set().union(*(seeds[name] for name in rounds))
+    assert not seeds["LAW1.pilot"] & drawn
+    requests = [planned.request for name in rounds for planned in evidence.stages[name].slots()]
+    assert len(drawn) == sum(request.n for request in requests)  # no seed is used twice
 
 
 def test_an_engine_that_gives_few_choices_is_asked_more_often():
     few = drive(CHECK, SMALL, engine(), reveal=True, max_choices=3)
     many = drive(CHECK, SMALL, engine(), reveal=True)
-    assert max(planned.request.n for planned in few.stages["LAW1.sample"].slots()) == 3
-    wanted = [len(e.draws("LAW1.sample")["subject"].tokens) for e in (few, many)]
+    assert max(planned.request.n for planned in few.stages["LAW1.sample.0"].slots()) == 3
+    wanted = [len(e.draws(*e.parts("LAW1.sample"))["subject"].tokens) for e in (few, many)]
     assert abs(wanted[0] - wanted[1]) < 64
 
 

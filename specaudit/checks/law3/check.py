@@ -1,0 +1,279 @@
+"""LAW3: what is demanded, and what is concluded."""
+
+from collections.abc import Sequence
+from math import ceil
+
+import msgspec
+import numpy as np
+
+from specaudit.checks.betting import bet, both_p, sample_alpha
+from specaudit.checks.choices import are_copies
+from specaudit.checks.commands import rerun, with_option
+from specaudit.checks.control import cached_answers, not_under_control, only_copies, reachable
+from specaudit.checks.copies import copied_answers
+from specaudit.checks.interface import POWER, Budget, Check, budget_of, incomparable
+from specaudit.checks.law3.depths import BINS, ranges
+from specaudit.checks.law3.drawn import bet_on_draws, judge_drawn, pairs_of
+from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, How, sample_groups, sample_stage, score_stage, scoring
+from specaudit.checks.law3.scores import scored_rounds
+from specaudit.checks.law3.settings import DepthSettings
+from specaudit.checks.law3.views import RangeView, judge_range
+from specaudit.checks.selfsame import SELF_CONSISTENCY, is_self
+from specaudit.checks.windows import coverage, missing_path, paths_taken, rare_paths
+from specaudit.model.estimate import Deviation
+from specaudit.model.evidence import Evidence
+from specaudit.model.finding import Betting, Finding, Verdict
+from specaudit.model.plan import Plan, Stage
+from specaudit.stats.equivalence import decide
+from specaudit.stats.power import detectable_tv
+
+DESCRIPTIVE_DRAWS = 2000
+"""Null draws behind p-values that decide nothing."""
+
+
+class LawByDepth(Check[DepthSettings]):
+    """LAW3 law of single tokens by depth.
+
+    Requirement: with sampling, every emitted token is distributed as the plain target's next token in its own
+    context, however deep in the completion it stands and however long the prompt is.
+
+    Null hypothesis: given everything before it, each token has the law that the target gives it under the same
+    sampling parameters.
+
+    Statistic: each token becomes the point F(x-) + u p(x) of the target's cumulative law in its context, most likely
+    tokens first (randomised probability-integral transform); by ranges of depth the points are counted in 16 bins, for
+    Pearson's chi-square and the total variation. A portfolio of bets on known faults, generic leans and ranks is
+    folded in as completions come, and ends the sample early where it has earned enough. The law is exact (revealed by
+    an engine in process) or scored by the reference in the subject's own contexts: by teacher forcing, or one token a
+    request.
+
+    Violates when the bets have earned more than 1 over their half of the check's error budget, or when the whole
+    sample's smallest p-value is within the other half. Conforms when in every range the upper confidence bound of the
+    total variation, plus whatever edge tokens and lost answers can hide, is below the tolerance, and drafts were
+    rejected and bonus tokens drawn.
+
+    Assumptions: the reference serves the same target; its logprobs are those that it samples from. The bins pool
+    contexts: deviations that cancel over the contexts of a range stay unseen by the bound, though not by the bets.
+
+    Source: Leviathan et al. 2023; Ramdas et al. 2023 (game-theoretic statistics); Rosenblatt 1952 (the transform).
+
+    Kills: resid-from-target, late-kv. Spares: plain decoding, correct speculation.
+    """
+
+    id = CHECK
+    title = "law of single tokens by depth"
+    settings_type = DepthSettings
+    against_itself = True
+    plans_from_answers = True
+
+    def next_stage(self, plan: Plan, settings: DepthSettings, evidence: Evidence) -> Stage | None:
+        """Ask for a round of completions, then for their laws, until enough was seen."""
+        if "reference" not in evidence.capabilities or incomparable(evidence) or only_copies(evidence):
+            return None
+        settings = _reachable(settings, evidence)
+        how = scoring(settings, evidence)
+        if how is None:
+            return None
+        rounds = len(evidence.parts(SAMPLE))
+        if how != "exact" and rounds > len(evidence.parts(SCORE)):
+            stage = score_stage(plan, settings, evidence, how)
+            if stage is not None:
+                return stage
+        betting = _bet(settings, evidence, how, budget_of(plan, CHECK))
+        if betting is not None and betting.rejected_after is not None:
+            return None
+        return sample_stage(plan, settings, evidence, how)
+
+    def smallest_detectable(self, plan: Plan, settings: DepthSettings, evidence: Evidence) -> Deviation | None:
+        """Return the total variation that the whole sample's test shows in whatever range it stands."""
+        how = scoring(settings, evidence) if evidence.parts(SAMPLE) else None
+        if how is None:
+            return None
+        wanted = sample_groups(plan, settings, how)
+        alpha = sample_alpha(settings, budget_of(plan, CHECK)) / len(wanted)
+        tokens = min(group.completions * group.scored for group in wanted)
+        return Deviation(name="total variation", value=detectable_tv(tokens, BINS - 1, alpha=alpha, power=POWER))
+
+    def judge(self, settings: DepthSettings, evidence: Evidence, budget: Budget) -> Finding:
+        """Judge every range of depths, and conclude from all of them."""
+        if (cannot := self.cannot_compare(settings, evidence)) is not None:
+            return cannot
+        if reason := only_copies(evidence):
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, reason)
+        settings = _reachable(settings, evidence)
+        how = scoring(settings, evidence)
+        if how is None:
+            return self.cannot_say(
+                settings,
+                Verdict.NOT_APPLICABLE,
+                "The reference cannot be asked for its law behind a prefix: that takes prompts of token ids, whole "
+                "completions, and temperatures that can be set.",
+            )
+        if reason := _dependent(evidence, budget):
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, reason)
+        betting = _bet(settings, evidence, how, budget)
+        early = betting is not None and betting.rejected_after is not None
+        views = _views(settings, evidence, how, budget, decisive=not early)
+        if not views:
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No token was scored.")
+        return self._finding(settings, evidence, budget, how, views, betting)
+
+    def _finding(
+        self,
+        settings: DepthSettings,
+        evidence: Evidence,
+        budget: Budget,
+        how: How,
+        views: Sequence[RangeView],
+        betting: Betting | None,
+    ) -> Finding:
+        planned = ranges(settings.max_tokens)
+        early = betting is not None and betting.rejected_after is not None
+        whole = sample_stage(evidence.plan, settings, evidence, how) is None
+        p_value = min(1.0, len(planned) * min(view.p_value for view in views))
+        explained = any(view.missing for view in views) and max(view.low for view in views) <= 0
+        decision = decide(
+            p_value=both_p(betting, p_value if whole and not explained else 1.0),
+            alpha=budget.alpha,
+            upper_bound=max(view.high for view in views),
+            delta=budget.delta,
+            tolerance=settings.tolerance,
+            smallest_detectable=max(_detectable(view, budget.alpha / len(planned)) for view in views),
+        )
+        unseen = [one.name for one in planned if one not in {view.depths for view in views}]
+        bounded = decision.upper_bound < settings.tolerance
+        taken = coverage(evidence, *evidence.parts(SAMPLE))
+        missing = missing_path(evidence, evidence.parts(SAMPLE), taken)
+        violates = decision.verdict is Verdict.VIOLATES
+        worst = max(views, key=lambda view: (view.low, -view.p_value) if violates else (view.high, 0.0))
+        shown = whole and not unseen and not missing
+        verdict = decision.verdict if violates or shown else Verdict.INCONCLUSIVE
+        notes = (*rare_paths(settings.tolerance, taken), *not_under_control(evidence))
+        record = worst.record(settings.tolerance, 1 - budget.delta)
+        return Finding(
+            check=self.id,
+            verdict=verdict,
+            required=settings.required,
+            summary=_summary(verdict, worst, settings, betting if early else None, bounded, unseen, missing),
+            effect=record.effect,
+            statistic=msgspec.structs.replace(
+                record.statistic,
+                p_value=p_value,
+                method="smallest Monte Carlo p-value over ranges of depth, times their number",
+            ),
+            betting=betting,
+            alpha=budget.alpha,
+            smallest_detectable=decision.smallest_detectable,
+            below_tolerance=decision.below_tolerance and whole,
+            witness=worst.witness if violates else None,
+            views=tuple(view.record(settings.tolerance, 1 - budget.delta) for view in views),
+            coverage=paths_taken(taken),
+            measured={"tokens scored": float(sum(view.test.effective_size for view in views))},
+            assumptions=_assumptions(evidence),
+            notes=(*_NOT_BOUNDED, *notes) if how == "drawn" else notes,
+            next_step=_next_step(verdict, evidence, bounded=bounded),
+        )
+
+
+_NOT_BOUNDED = ("the reference reports no logprobs, so that a deviation can be shown but not be excluded",)
+
+
+def _assumptions(evidence: Evidence) -> tuple[str, ...]:
+    target = (
+        SELF_CONSISTENCY if is_self(evidence.plan) else "the reference serves the same target, weights and tokenizer"
+    )
+    return (
+        target,
+        "the reference's logprobs are those that it samples from",
+        "prompts, sampling parameters and load are like those of interest",
+        "the bound pools the contexts of a range: deviations that cancel there stay unseen by it",
+    )
+
+
+def _bet(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget) -> Betting | None:
+    """The bets; None where the whole sample is wanted, or there is nothing to bet on yet."""
+    if settings.fixed_n:
+        return None
+    if how == "drawn":
+        return bet_on_draws(settings, evidence, budget.alpha / 2)
+    slack = 0.0 if how == "exact" else settings.slack
+    return bet(scored_rounds(settings, evidence, how, budget.seed), budget.alpha / 2, slack=slack)
+
+
+def _reachable(settings: DepthSettings, evidence: Evidence) -> DepthSettings:
+    """The settings with parameters that every arm takes."""
+    return msgspec.structs.replace(settings, sampling=reachable(settings.sampling, evidence))
+
+
+def _dependent(evidence: Evidence, budget: Budget) -> str:
+    """Say why the subject's completions are no independent draws; nothing where nothing speaks against it."""
+    stages = evidence.parts(SAMPLE)
+    draws = evidence.draws(*stages) if stages else {}
+    if reason := cached_answers(evidence, stages) or copied_answers(draws, budget.alpha):
+        return reason
+    if any(are_copies(arm, budget.alpha) for arm in draws.values()):
+        return "Choices of one request are copies of each other: set choices = 1 under [checks.LAW3] of the suite."
+    return ""
+
+
+def _views(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget, *, decisive: bool) -> list[RangeView]:
+    depths = ranges(settings.max_tokens)
+    alpha = sample_alpha(settings, budget) / len(depths)
+    rng = np.random.default_rng(budget.seed)
+    draws = ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS
+    if how == "drawn":
+        pairs = [pair for one in pairs_of(settings, evidence) for pair in one]
+        drawn = [judge_drawn(one, pairs, alpha=alpha, draws=draws, rng=rng) for one in depths]
+        return [view for view in drawn if view is not None]
+    rounds = list(scored_rounds(settings, evidence, how, budget.seed))
+    law = "exact" if how == "exact" else "scored"
+    found = [judge_range(one, rounds, law, alpha=alpha, delta=budget.delta, draws=draws, rng=rng) for one in depths]
+    return [view for view in found if view is not None]
+
+
+def _summary(
+    verdict: Verdict,
+    worst: RangeView,
+    settings: DepthSettings,
+    early: Betting | None,
+    bounded: bool,
+    unseen: Sequence[str],
+    missing: str,
+) -> str:
+    if verdict is Verdict.VIOLATES:
+        if early is not None:
+            return (
+                f"Single tokens do not have the target's law, which bets on them showed after "
+                f"{early.rejected_after:,}; {worst.depths.name} differ most."
+            )
+        return (
+            f"Single tokens do not have the target's law, most clearly {worst.depths.name}: total variation "
+            f"{worst.distance.estimate:.3f} in bins of rank, at least {worst.low:.3f}."
+        )
+    if verdict is Verdict.CONFORMS:
+        return (
+            f"At every depth up to {settings.max_tokens} tokens the binned law of single tokens is within total "
+            f"variation {worst.high:.3f} of the target's; {settings.tolerance:g} is tolerated."
+        )
+    reasons = []
+    if not bounded:
+        reasons.append(f"the total variation of {worst.depths.name} is only bounded by {worst.high:.3f}")
+    if unseen:
+        reasons.append(f"nothing was scored at {', '.join(unseen)}")
+    if missing:
+        reasons.append(missing)
+    return f"A deviation was neither shown nor excluded: {'; '.join(reasons or ['the sample is not complete'])}."
+
+
+def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool) -> str:
+    if verdict is Verdict.VIOLATES:
+        return rerun(evidence.plan, CHECK, new_samples=True)
+    if verdict is Verdict.CONFORMS:
+        return ""
+    if bounded and evidence.plan.metrics is None:
+        return with_option(evidence.plan, "--metrics", "URL_OF_THE_METRICS_PAGE")
+    return rerun(evidence.plan, CHECK)
+
+
+def _detectable(view: RangeView, alpha: float) -> float:
+    return detectable_tv(max(1, int(view.test.effective_size)), BINS - 1, alpha=alpha, power=0.9)

@@ -1,0 +1,34 @@
+"""Settings of LAW3."""
+
+from typing import Annotated
+
+import msgspec
+
+from specaudit.model.request import Sampling
+from specaudit.model.suite import SequentialSettings
+from specaudit.stats.evalues.slack import check_slack
+
+
+class DepthSettings(SequentialSettings, frozen=True, kw_only=True):
+    """What `[checks.LAW3]` of a suite may say."""
+
+    tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+    """Total variation of the binned law from the target's that is tolerated, at each range of depths."""
+    prompts: Annotated[int, msgspec.Meta(ge=1, le=64)] = 2
+    prompt_tokens: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    """Prompts are repeated until they have about so many tokens; 0 leaves them as they are."""
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 256
+    """Length of the longest completions, in tokens."""
+    sampling: Sampling = msgspec.field(default_factory=lambda: Sampling(top_k=4))
+    choices: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 16
+    """Completions asked for in one request, where the engine gives so many."""
+    least_completions: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 32
+    """That reach each range of depths, however many tokens one of them has there."""
+    blocks: Annotated[int, msgspec.Meta(ge=1, le=16)] = 6
+    """In which the sample is collected and scored, each as large as all before it; after each it may be enough."""
+    success: Annotated[float, msgspec.Meta(gt=0.5, lt=1)] = 0.95
+    """Wanted probability that an engine without any deviation conforms."""
+
+    def __post_init__(self) -> None:
+        """Refuse a slack that hides as much as is tolerated."""
+        check_slack(self.slack, length=1, tolerance=self.tolerance)

@@ -1,0 +1,219 @@
+"""Emitted tokens, each beside the law that it was to be drawn from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from specaudit.checks.tables import LawTable
+from specaudit.laws.contexts import ContextLaws, Key, NextLaw, exact_laws
+from specaudit.laws.edge import Edge
+from specaudit.laws.orders import FilterOrder
+from specaudit.laws.processors import looks_back
+from specaudit.model.completion import Completion
+from specaudit.model.evidence import Evidence
+from specaudit.model.plan import Role
+from specaudit.model.request import Sampling, Token
+from specaudit.stats.evalues.contexts import Completions
+from specaudit.stats.evalues.uniforms import position_uniforms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emission:
+    """One completion as it came back, or as it was lost."""
+
+    slot: int
+    prompt: tuple[int, ...]
+    tokens: tuple[Token, ...] | None
+    """None where it was lost: what would have been emitted is not known."""
+    asked: int
+    """Tokens asked for."""
+
+
+def emissions(evidence: Evidence, stage: str, role: Role) -> list[Emission]:
+    """Return an arm's completions in a stage, in plan order, as far as they were asked for.
+
+    Lost is what did not come back, came without its tokens or with more than were asked for, or was cut short. Left
+    out is what came back for a prompt whose token ids are not known.
+    """
+    found: list[Emission] = []
+    for slot, planned, response in evidence.answered(stage, role):
+        if not evidence.attempts_at(stage, slot):
+            continue
+        request = planned.request
+        prompt = evidence.prompt_tokens(role, request.prompt)
+        if prompt is None:
+            continue
+        completions = response.completions[: request.n] if response else ()
+        tokens = [_whole(completion, request.max_tokens) for completion in completions]
+        tokens += [None] * (request.n - len(tokens))
+        found += [Emission(slot=slot, prompt=prompt, tokens=one, asked=request.max_tokens) for one in tokens]
+    return found
+
+
+def _whole(completion: Completion, asked: int) -> tuple[Token, ...] | None:
+    """The tokens of a completion that came back whole."""
+    tokens = completion.tokens
+    if tokens is None or len(tokens) > asked:
+        return None
+    return tokens if len(tokens) == asked or completion.finish_reason == "stop" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredTokens:
+    """Tokens in plan order, ready for the statistics."""
+
+    laws: LawTable
+    completions: Completions
+    unbroken: int
+    """How many of the completions stand before the first loss. What came behind it may have been chosen by being kept,
+    so bets end there."""
+    depth: NDArray[np.int64]
+    """How many tokens were emitted before each `[N]`."""
+    unscored: NDArray[np.int64]
+    """Depths of the tokens that were to be scored and are not, since an answer was lost or told no law."""
+
+    def unscored_in(self, first: int, end: int) -> int:
+        """Return how many tokens at depths from `first` to before `end` are not scored."""
+        return int(np.count_nonzero((self.unscored >= first) & (self.unscored < end)))
+
+
+@dataclass(kw_only=True)
+class Scoring:
+    """Collects laws and the tokens that were emitted under them, completion by completion."""
+
+    laws: list[NextLaw] = field(default_factory=list)
+    edges: list[Edge] | None = None
+    """What is in doubt about each law; None where all are exact."""
+    drafts: list[NextLaw] | None = None
+    """The drafter's law beside each; None where it is not known."""
+    raw: list[NextLaw] | None = None
+    """The law without filters beside each; None where it is not known, or no filter is asked for."""
+    context: list[int] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
+    depth: list[int] = field(default_factory=list)
+    completion: list[int] = field(default_factory=list)
+    unscored: list[int] = field(default_factory=list)
+    first_loss: int | None = None
+    """The first completion of which something was lost."""
+
+    def add_law(
+        self, law: NextLaw, edge: Edge | None = None, draft: NextLaw | None = None, raw: NextLaw | None = None
+    ) -> int:
+        """Add a law with what is known beside it; return its number."""
+        self.laws.append(law)
+        if self.edges is not None and edge is not None:
+            self.edges.append(edge)
+        if self.drafts is not None and draft is not None:
+            self.drafts.append(draft)
+        if self.raw is not None and raw is not None:
+            self.raw.append(raw)
+        return len(self.laws) - 1
+
+    def add(self, completion: int, depth: int, token: Token, law: int) -> None:
+        """Add a token that was emitted under a law, by the law's number. Completions come one after the other."""
+        self.completion.append(completion)
+        self.depth.append(depth)
+        self.tokens.append(token)
+        self.context.append(law)
+
+    def lose(self, completion: int, depths: Iterable[int]) -> None:
+        """Note that tokens of a completion, or their laws, are not known."""
+        self.unscored += depths
+        if self.first_loss is None:
+            self.first_loss = completion
+
+    def scored(self, *, first: int, seed: int, groups: Sequence[int] | None = None) -> ScoredTokens | None:
+        """Return what was collected; None where that is nothing.
+
+        Args:
+            first: Number of the first completion in the plan.
+            seed: Of the uniforms that randomise ranks.
+            groups: Group of each completion that may depend on the others in it, by its number; each its own if None.
+        """
+        if not self.laws:
+            return None
+        laws = LawTable(self.laws, edges=self.edges, drafts=self.drafts, raw=self.raw)
+        completion, depth = np.array(self.completion), np.array(self.depth)
+        rows, lengths = np.unique(completion, return_counts=True)
+        member = rows if groups is None else np.array(groups)[rows]
+        return ScoredTokens(
+            laws=laws,
+            completions=Completions(
+                context=np.array(self.context),
+                cell=np.array([laws.cell(law, token) for law, token in zip(self.context, self.tokens, strict=True)]),
+                uniform=position_uniforms(seed, completion + first, depth),
+                lengths=lengths,
+                lost=np.zeros(len(rows), dtype=np.int64),
+                groups=np.unique(member, return_counts=True)[1],
+            ),
+            unbroken=int(np.searchsorted(rows, self.first_loss)) if self.first_loss is not None else len(rows),
+            depth=depth,
+            unscored=np.array(self.unscored, dtype=np.int64),
+        )
+
+
+def walk(
+    laws: ContextLaws,
+    emitted: Iterable[Emission],
+    *,
+    edges: Mapping[Key, Edge] | None = None,
+    drafts: ContextLaws | None = None,
+    raw: ContextLaws | None = None,
+) -> Scoring:
+    """Follow completions through laws that are known by context, as far as they are known.
+
+    Args:
+        laws: What is known of the target's law.
+        emitted: The completions.
+        edges: What is in doubt about the law, by context; None where it is exact.
+        drafts: The drafter's law, by the same contexts; None where it is not known.
+        raw: The law without filters, by the same contexts; None where it is not known.
+    """
+    scoring = Scoring(
+        edges=None if edges is None else [],
+        drafts=None if drafts is None else [],
+        raw=None if raw is None else [],
+    )
+    number: dict[Key, int] = {}
+    for row, one in enumerate(emitted):
+        if one.tokens is None:
+            scoring.lose(row, range(one.asked))
+            continue
+        key = laws.start(one.prompt)
+        for depth, token in enumerate(one.tokens):
+            if key not in number:
+                law = laws.next_law(key)
+                if law is None:
+                    break
+                number[key] = scoring.add_law(
+                    law,
+                    None if edges is None else edges[key],
+                    None if drafts is None else drafts.next_law(key),
+                    None if raw is None else raw.next_law(key),
+                )
+            scoring.add(row, depth, token, number[key])
+            key = laws.after(key, token)
+    return scoring
+
+
+def exact_alternatives(
+    evidence: Evidence, sampling: Sampling, order: FilterOrder
+) -> tuple[ContextLaws | None, ContextLaws | None]:
+    """Return laws to bet on beside the exact one, None where there is none: the drafter's, and the unfiltered one.
+
+    The law that the subject says it drafts from, and the target's without filters, where any is asked for. They are
+    only bet with: whatever they are, no bet accuses a subject that has the target's law. Where filters look back, so
+    that a context is more than its last tokens, there is neither.
+    """
+    if looks_back(sampling):
+        return None, None
+    drafts = raw = None
+    subject = evidence.laws.get("subject")
+    if subject is not None and subject.drafts is not None:
+        drafts = exact_laws(msgspec.structs.replace(subject, logprobs=subject.drafts, drafts=None), sampling, order)
+    if sampling != Sampling():
+        raw = exact_laws(evidence.laws["reference"], Sampling(), order)
+    return drafts, raw

@@ -1,0 +1,116 @@
+"""LAW3 from its first stage to its verdict, at every level at which the target's law can be known."""
+
+import msgspec
+import pytest
+
+from specaudit.checks.interface import budget_of
+from specaudit.checks.law3.check import LawByDepth
+from specaudit.checks.law3.settings import DepthSettings
+from specaudit.model.finding import Verdict
+from specaudit.model.plan import Arm
+from tests.checks.drive import drive, engine
+
+CHECK = LawByDepth()
+SETTINGS = DepthSettings(tolerance=0.12, max_tokens=40, least_completions=16, choices=8)
+LEVELS = {
+    "exact": {"reveal": True},
+    "single": {},
+    "drawn": {"logprobs": 0, "logprobs_mode": "unknown"},
+}
+
+
+def judge(evidence, settings=SETTINGS):
+    return CHECK.judge(settings, evidence, budget_of(evidence.plan, CHECK.id))
+
+
+@pytest.mark.parametrize("level", ["exact", "single"])
+def test_a_healthy_decoder_conforms_where_the_law_is_known(level):
+    finding = judge(drive(CHECK, SETTINGS, engine(), **LEVELS[level]))
+    assert finding.verdict is Verdict.CONFORMS, finding.summary
+    assert [view.name for view in finding.views] == ["tokens 1 to 3", "tokens 4 to 16", "tokens 17 to 40"]
+    assert {view.law for view in finding.views} == {"exact" if level == "exact" else "scored"}
+    assert finding.coverage["steps that rejected a draft"] > 100
+    assert finding.betting is not None
+    assert finding.betting.rejected_after is None
+
+
+def test_without_logprobs_a_healthy_decoder_is_not_accused_and_not_acquitted():
+    finding = judge(drive(CHECK, SETTINGS, engine(), **LEVELS["drawn"]))
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "can be shown but not be excluded" in finding.notes[0]
+    assert finding.statistic is not None
+    assert finding.statistic.p_value > 0.01
+
+
+@pytest.mark.parametrize(("level", "most"), [("exact", 2000), ("single", 2500), ("drawn", 6000)])
+def test_a_replacement_drawn_from_the_target_is_shown_by_bets(level, most):
+    finding = judge(drive(CHECK, SETTINGS, engine("resid-from-target"), **LEVELS[level]))
+    assert finding.verdict is Verdict.VIOLATES
+    assert finding.betting is not None
+    assert finding.betting.rejected_after is not None
+    assert finding.betting.rejected_after <= most
+    assert finding.witness is not None
+
+
+def test_the_sample_ends_when_enough_was_earned():
+    healthy, faulty = (drive(CHECK, SETTINGS, engine(name), reveal=True) for name in ("reference", "resid-from-target"))
+    assert len(faulty.parts("LAW3.sample")) < len(healthy.parts("LAW3.sample")) == SETTINGS.blocks
+
+
+def test_the_classical_design_tests_the_whole_sample_once():
+    settings = msgspec.structs.replace(SETTINGS, fixed_n=True, tolerance=0.05)
+    finding = judge(drive(CHECK, settings, engine("resid-from-target"), reveal=True), settings)
+    assert finding.verdict is Verdict.VIOLATES
+    assert finding.betting is None
+    assert finding.effect is not None
+    assert 0 < finding.effect.low < finding.effect.high
+
+
+def test_plain_decoding_exercises_no_verifier():
+    finding = judge(drive(CHECK, SETTINGS, engine(draft_tokens=0), reveal=True))
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "the subject decodes plainly" in finding.summary
+
+
+def test_a_lost_score_ends_the_bets_and_widens_the_bounds():
+    lost = iter(range(10_000))
+
+    def spoil(planned, response):
+        return None if planned.arm == "reference" and next(lost) % 4 == 1 else response
+
+    whole = judge(drive(CHECK, SETTINGS, engine()))
+    finding = judge(drive(CHECK, SETTINGS, engine("resid-from-target"), spoil=spoil))
+    assert finding.betting is None or finding.betting.rejected_after is None
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.effect is not None
+    assert whole.effect is not None
+    assert finding.effect.high > whole.effect.high + 0.2
+
+
+def test_places_to_score_are_planned_before_the_tokens_are_known():
+    ours, theirs = (drive(CHECK, SETTINGS, engine(name)) for name in ("reference", "reuse-uniform"))
+    depths = [
+        [len(planned.request.prompt) for planned in evidence.stages["LAW3.score.0"].slots()]
+        for evidence in (ours, theirs)
+    ]
+    assert depths[0] == depths[1]
+
+
+def test_a_reference_that_cannot_be_asked_in_context_is_not_applicable():
+    finding = judge(drive(CHECK, SETTINGS, engine(), token_prompts=False))
+    assert finding.verdict is Verdict.NOT_APPLICABLE
+    assert "behind a prefix" in finding.summary
+
+
+def test_an_endpoint_may_be_its_own_reference_and_the_finding_says_what_that_shows():
+    evidence = drive(CHECK, SETTINGS, engine(), reveal=True)
+    arms = tuple(Arm(role=role, engine="openai", endpoint="http://x/v1") for role in ("subject", "reference"))
+    head = msgspec.structs.replace(evidence.entries[0], plan=msgspec.structs.replace(evidence.plan, arms=arms))
+    finding = judge(type(evidence)([head, *evidence.entries[1:]]))
+    assert finding.verdict is Verdict.CONFORMS
+    assert "not that the target is the one that was promised" in finding.assumptions[0]
+
+
+def test_judging_twice_gives_the_same():
+    evidence = drive(CHECK, SETTINGS, engine(), reveal=True)
+    assert judge(evidence) == judge(evidence)
