@@ -1,12 +1,13 @@
 """Judge evidence: pure, offline, and the same bytes every time."""
 
-import hashlib
 import logging
 
 import msgspec
 
+from specaudit.audit.budget import spent_in
+from specaudit.audit.undone import progress, unfinished
 from specaudit.checks import registry
-from specaudit.checks.interface import Budget
+from specaudit.checks.interface import budget_of
 from specaudit.model.entries import AttemptEntry
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding, Verdict
@@ -26,21 +27,14 @@ def analyse(evidence: Evidence, *, allow_inconclusive: bool = False) -> Report:
     """Run every planned check on the evidence and put the findings together.
 
     A check that crashes is inconclusive and makes the exit code 70; the others still count. Evidence that was
-    interrupted or cut off gives 130 whenever it is judged: what it would have shown in the end is not known.
+    interrupted or cut off gives 130 whenever it is judged: what it would have shown in the end is not known. A limit
+    that ended collecting leaves it open (4), or untested (3) where nothing was collected.
     """
     plan, stop = evidence.plan, evidence.stop
-    findings: list[Finding] = []
-    crashed = False
-    for check_id in plan.checks:
-        try:
-            findings.append(_judge(evidence, check_id))
-        except Exception as error:
-            _log.exception("check %s crashed", check_id)
-            findings.append(_crashed(check_id, check_id in plan.required, error))
-            crashed = True
+    findings, crashed = _findings(evidence)
     code = exit_code_of(
-        tuple(findings),
-        could_not_test=stop is not None and not stop.interrupted,
+        findings,
+        could_not_test=stop is not None and not stop.interrupted and not (stop.limit and _anything(evidence)),
         interrupted=stop.interrupted if stop else not evidence.sealed,
         allow_inconclusive=allow_inconclusive,
     )
@@ -56,22 +50,51 @@ def analyse(evidence: Evidence, *, allow_inconclusive: bool = False) -> Report:
         complete=evidence.sealed,
         stopped=_why_stopped(evidence),
         alpha=plan.alpha,
-        findings=tuple(findings),
+        findings=findings,
         exit_code=EXIT_INTERNAL if crashed and code != EXIT_INTERRUPTED else code,
         tokens={role: sum(map(_tokens, of_role)) for role, of_role in by_role.items()},
         requests={role: len(of_role) for role, of_role in by_role.items()},
         lost=len({(a.stage, a.slot) for a in attempts} - {(a.stage, a.slot) for a in attempts if a.response}),
+        cost=evidence.limits.cost(spent_in(evidence)) if evidence.limits.priced else None,
     )
 
 
-def _judge(evidence: Evidence, check_id: str) -> Finding:
-    plan = evidence.plan
-    # Not from the time of the plan: the same audit of the same engine is judged with the same draws.
-    timeless = msgspec.structs.replace(plan, created="")
-    seed = hashlib.sha256(f"{digest(timeless)} {check_id}".encode()).digest()
-    budget = Budget(alpha=plan.alpha / len(plan.checks), delta=plan.alpha, seed=int.from_bytes(seed[:8], "big"))
-    settings = registry.settings_of(plan.suite, check_id)
-    return rounded(registry.get(check_id).judge(settings, evidence, budget))
+def _findings(evidence: Evidence) -> tuple[tuple[Finding, ...], bool]:
+    """What every planned check finds, and whether one crashed.
+
+    A check that rejects leaves its share of the error budget to the others, which are then judged again (Holm 1979).
+    """
+    found: dict[str, Finding] = {}
+    crashed, rejected = False, -1
+    while rejected < (violated := sum(one.verdict is Verdict.VIOLATES for one in found.values())):
+        rejected = violated
+        for check_id in evidence.plan.checks:
+            if check_id in found and found[check_id].verdict is Verdict.VIOLATES:
+                continue
+            try:
+                found[check_id] = _judge(evidence, check_id, rejected)
+            except Exception as error:
+                _log.exception("check %s crashed", check_id)
+                found[check_id] = _crashed(check_id, check_id in evidence.plan.required, error)
+                crashed = True
+    return tuple(found[check_id] for check_id in evidence.plan.checks), crashed
+
+
+def _judge(evidence: Evidence, check_id: str, rejected: int) -> Finding:
+    """Judge; what conforms on a part of what was planned, because a limit ended collecting, is not decided."""
+    settings = registry.settings_of(evidence.plan.suite, check_id)
+    budget = budget_of(evidence.plan, check_id, rejected=rejected)
+    finding = rounded(registry.get(check_id).judge(settings, evidence, budget))
+    limit = evidence.stop.limit if evidence.stop else ""
+    if not limit or finding.verdict is not Verdict.CONFORMS or not unfinished(evidence, check_id):
+        return finding
+    done, planned = progress(evidence, check_id)
+    summary = f"{finding.summary} But only {done:,} of {planned:,} requests were made before {limit} was reached."
+    return msgspec.structs.replace(finding, verdict=Verdict.INCONCLUSIVE, summary=summary)
+
+
+def _anything(evidence: Evidence) -> bool:
+    return any(attempt.response is not None for attempt in evidence.attempts())
 
 
 def _crashed(check_id: str, required: bool, error: Exception) -> Finding:

@@ -4,22 +4,27 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 
 import stamina
+from msgspec.structs import replace
 
-from specaudit.audit.events import Listener, RequestEnded
+from specaudit.audit.budget import Ledger, spent_on
+from specaudit.audit.events import Listener, RateLimited, RequestEnded
+from specaudit.audit.pace import Pacer, limits_rate
 from specaudit.audit.record import Recorder
 from specaudit.engines.interface import Engine, EngineFailure, Page, Scraper
 from specaudit.model.completion import Response
 from specaudit.model.entries import AttemptEntry, Failure, SnapshotEntry
 from specaudit.model.errors import CouldNotTest
+from specaudit.model.limits import UNLIMITED, at_most
 from specaudit.model.plan import PlannedRequest, Role, Stage
 
 ATTEMPTS = 4
-"""At one slot, when a request was refused before anything was generated."""
+"""At one slot, when a request was refused before anything was generated, limits on the rate not counted."""
 
 FAILURES_IN_A_ROW = 20
 """After this many an engine is called dead, and nothing more is asked."""
@@ -42,8 +47,8 @@ class _Task:
 
     slot: int
     planned: PlannedRequest
-    earlier: int
-    """Attempts that were made before collecting was resumed, all refused before anything was generated."""
+    numbers: Iterator[int]
+    """Of the attempts to come. Those before collecting was resumed were all refused before anything was generated."""
 
 
 class Collector:
@@ -57,13 +62,19 @@ class Collector:
         *,
         concurrency: int,
         listener: Listener,
+        ledger: Ledger | None = None,
+        pacer: Pacer | None = None,
     ) -> None:
         self._recorder = recorder
         self._engines = engines
         self._scraper = scraper
         self._concurrency = concurrency
         self._listener = listener
+        self._ledger = ledger or Ledger(UNLIMITED)
+        self._pacer = pacer or Pacer(UNLIMITED)
+        self._tokenized: dict[tuple[Role, str], tuple[int, ...] | None] = {}
         self._failures: dict[Role, int] = dict.fromkeys(engines, 0)
+        self._slowed: set[Role] = set()
 
     async def collect(self, stage: Stage) -> None:
         """Carry out a stage, block after block, or what is left of it.
@@ -72,6 +83,7 @@ class Collector:
         use and nothing was generated since, so that an interruption makes void the one window that it falls into.
 
         Raises:
+            LimitReached: there is no room for the next request; everything that was sent is answered.
             CouldNotTest: an engine has died or refuses everything; what was collected is recorded.
         """
         before = self._recorder.evidence()
@@ -82,7 +94,11 @@ class Collector:
         first = 0
         for ended, block in enumerate(stage.blocks, start=1):
             tasks = [
-                _Task(slot=slot, planned=planned, earlier=len(before.attempts_at(stage.name, slot)))
+                _Task(
+                    slot=slot,
+                    planned=stage.whole(planned),
+                    numbers=count(1 + len(before.attempts_at(stage.name, slot))),
+                )
                 for slot, planned in enumerate(block, start=first)
                 if slot not in settled
             ]
@@ -111,10 +127,12 @@ class Collector:
 
     async def _ask(self, stage: Stage, task: _Task) -> None:
         """Ask until answered, refused for good, or lost; a lost draw is never drawn again."""
+        most = at_most(task.planned.request)
         try:
-            async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS, timeout=60.0):
-                with attempt:
-                    response = await self._attempt(stage, task, attempt.num)
+            async with self._ledger.room_for(most):
+                async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS, timeout=60.0):
+                    with attempt:
+                        response = await self._let_in(stage, task, most.tokens)
         except EngineFailure as failure:
             self._failures[task.planned.arm] += 1
             self._listener(RequestEnded(answered=False, tokens=0))
@@ -126,29 +144,49 @@ class Collector:
 
     def _stop_if_dead(self, stage: Stage, task: _Task, failure: EngineFailure) -> None:
         arm = task.planned.arm
-        if failure.failure.reason == "connect" or self._failures[arm] >= FAILURES_IN_A_ROW:
-            raise CouldNotTest(
-                f"The {arm} stopped answering at request {task.slot + 1} of stage {stage.name}: "
-                f"{failure.failure.message}",
-                hint="specaudit run --resume DIR, when it answers again",
-            ) from failure
+        if failure.failure.reason != "connect" and self._failures[arm] < FAILURES_IN_A_ROW:
+            return
+        refuses = failure.failure.status in REFUSED_FOR_GOOD
+        did = "refuses what is asked of it" if refuses else "stopped answering"
+        hint = "specaudit run --resume DIR, when it answers again"
+        raise CouldNotTest(
+            f"The {arm} {did} at request {task.slot + 1} of stage {stage.name}: {failure.failure.message}",
+            hint="Leave the check out with --ignore, or change its requests in the suite" if refuses else hint,
+        ) from failure
 
-    async def _attempt(self, stage: Stage, task: _Task, number: int) -> Response:
+    async def _let_in(self, stage: Stage, task: _Task, tokens: int) -> Response:
+        """Ask at the pace that is allowed, until the request is let in: a limit on the rate is no failure."""
+        while True:
+            sent = await self._pacer.turn(tokens)
+            try:
+                response = await self._attempt(stage, task)
+            except EngineFailure as error:
+                if not limits_rate(error.failure):
+                    raise
+                self._pacer.refused(error.failure, sent)
+                if task.planned.arm not in self._slowed:
+                    self._slowed.add(task.planned.arm)
+                    self._listener(RateLimited(task.planned.arm))
+            else:
+                self._pacer.admitted()
+                return response
+
+    async def _attempt(self, stage: Stage, task: _Task) -> Response:
+        number = next(task.numbers)
         started, clock = _now(), time.perf_counter()
 
         def record(response: Response | None = None, failure: Failure | None = None) -> None:
-            seconds = round(time.perf_counter() - clock, 6)
-            self._recorder.append(
-                AttemptEntry(
-                    stage=stage.name,
-                    slot=task.slot,
-                    number=task.earlier + number,
-                    started=started,
-                    seconds=seconds,
-                    response=response,
-                    failure=failure,
-                )
+            entry = AttemptEntry(
+                stage=stage.name,
+                slot=task.slot,
+                number=number,
+                started=started,
+                seconds=round(time.perf_counter() - clock, 6),
+                response=response,
+                failure=failure,
             )
+            self._ledger.book(spent_on(task.planned.request, entry))
+            self._recorder.append(entry)
 
         try:
             response = await self._engines[task.planned.arm].complete(task.planned.request)
@@ -158,8 +196,15 @@ class Collector:
         except asyncio.CancelledError:
             record(failure=_IN_FLIGHT)
             raise
-        record(response)
+        record(self._brief(task.planned, response))
         return response
+
+    def _brief(self, planned: PlannedRequest, response: Response) -> Response:
+        """The answer without the prompt's token ids, where these are known: long prompts are recorded once."""
+        ids, prompt = response.prompt_token_ids, planned.request.prompt
+        known = self._tokenized.setdefault((planned.arm, prompt), ids) if isinstance(prompt, str) else prompt
+        first = known is ids
+        return response if ids is None or first or ids != known else replace(response, prompt_token_ids=None)
 
     async def _snapshot(self, stage: Stage, *, ended: int) -> None:
         """Read the counters until two readings in a row agree: an engine may still be counting."""

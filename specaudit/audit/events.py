@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from specaudit.model.capabilities import Capabilities
-from specaudit.model.plan import Arm, Stage
+from specaudit.model.plan import Arm, Role, Stage
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,18 @@ class RequestEnded:
 
 
 @dataclass(frozen=True)
+class RateLimited:
+    """An arm limits how often it is asked, which is told once: from now on it is asked as often as it allows."""
+
+    arm: Role
+
+
+@dataclass(frozen=True)
 class Judging:
     """Collecting has ended; the checks run."""
 
 
-Event = Probed | Resumed | StageStarted | RequestEnded | Judging
+Event = Probed | Resumed | StageStarted | RequestEnded | RateLimited | Judging
 Listener = Callable[[Event], None]
 
 

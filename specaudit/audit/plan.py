@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from specaudit.checks import registry
+from specaudit.checks.selfsame import SELF
 from specaudit.engines.addresses import public_address
+from specaudit.engines.embedded import home_of
 from specaudit.model.errors import CouldNotTest, UsageError
+from specaudit.model.limits import Limits
 from specaudit.model.nearest import nearest
-from specaudit.model.plan import Arm, Plan
-from specaudit.model.suite import Suite
+from specaudit.model.plan import Api, Arm, Plan
+from specaudit.model.suite import SequentialSettings, Suite
 from specaudit.version import VERSION
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ IN_PROCESS = "in process"
 """Stands for the metrics address of an engine that runs in process."""
 
 ENGINE = "reference"
+API: Api = "completions"
 DRAFT_TOKENS = 3
 """The subject in process, unless another is asked for."""
 
@@ -44,7 +48,7 @@ def make_plan(audit: Audit) -> Plan:
     arms = _arms(audit)
     checks = selected(audit.suite, audit.select, audit.ignore)
     required = _required(audit, checks)
-    settings = {check_id: {**audit.suite.checks[check_id], "required": check_id in required} for check_id in checks}
+    settings = {check_id: _settings(audit, check_id, required=check_id in required) for check_id in checks}
     return Plan(
         tool=VERSION,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -56,7 +60,31 @@ def make_plan(audit: Audit) -> Plan:
         alpha=alpha,
         seed=audit.seed,
         concurrency=audit.suite.concurrency if audit.concurrency is None else audit.concurrency,
+        segment=audit.segment or "all",
+        limits=checked(audit.limits),
     )
+
+
+def _settings(audit: Audit, check_id: str, *, required: bool) -> dict[str, Any]:
+    """A check's settings as they are recorded."""
+    settings = {**audit.suite.checks[check_id], "required": required}
+    if audit.fixed_n and issubclass(registry.get(check_id).settings_type, SequentialSettings):
+        settings["fixed_n"] = True
+    return settings
+
+
+def checked(limits: Limits) -> Limits:
+    """Return limits that make sense together.
+
+    Raises:
+        UsageError: a cost is limited and no price is known.
+    """
+    if limits.max_cost is not None and not limits.priced:
+        raise UsageError(
+            "--max-cost needs the prices of a million tokens.",
+            hint=f"specaudit run --max-cost {limits.max_cost:g} --price-in 0.5 --price-out 1.5",
+        )
+    return limits
 
 
 def selected(suite: Suite, select: Sequence[str], ignored: Sequence[str]) -> tuple[str, ...]:
@@ -86,9 +114,10 @@ def selected(suite: Suite, select: Sequence[str], ignored: Sequence[str]) -> tup
 
 
 def _required(audit: Audit, checks: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that the suite marks; all that a selection names; CTR where a metrics page is named.
+    """Those that the suite marks, and all that a selection names.
 
-    Where that leaves none, all are required: an audit that demands nothing would pass whatever it finds.
+    So are CTR where a metrics page is named, and where the endpoint is its own reference, what can hold it against
+    itself. Where that leaves none, all are required: an audit that demands nothing would pass whatever it finds.
     """
     if audit.select:
         return checks
@@ -97,13 +126,22 @@ def _required(audit: Audit, checks: tuple[str, ...]) -> tuple[str, ...]:
         for check_id in checks
         if registry.settings_of(audit.suite, check_id).required
         or (audit.metrics and registry.family(check_id) == "CTR")
+        or (audit.reference == SELF and registry.get(check_id).against_itself)
     )
     return required or checks
 
 
 def _arms(audit: Audit) -> tuple[Arm, ...]:
     if audit.endpoint is None:
-        if option := _given(reference=audit.reference, metrics=audit.metrics, model=audit.model):
+        if option := _given(
+            reference=audit.reference,
+            metrics=audit.metrics,
+            model=audit.model,
+            api=audit.api,
+            stream=audit.stream or None,
+            tokenizer=audit.tokenizer,
+            segment=audit.segment,
+        ):
             raise UsageError(
                 f"{option} goes with --endpoint; the embedded decoder brings its own.",
                 hint=f"specaudit run --endpoint URL {option} …",
@@ -111,24 +149,38 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
         drafts = DRAFT_TOKENS if audit.draft_tokens is None else audit.draft_tokens
         if drafts < 0:
             raise UsageError("--draft-tokens cannot be negative.", hint="specaudit run --draft-tokens 3")
-        return (
-            Arm(role="subject", engine=audit.engine or ENGINE, draft_tokens=drafts),
-            Arm(role="reference", engine=ENGINE, draft_tokens=0),
+        subject = Arm(
+            role="subject",
+            engine=audit.engine or ENGINE,
+            world=audit.world or home_of(audit.engine or ENGINE),
+            draft_tokens=drafts,
         )
-    if option := _given(engine=audit.engine, draft_tokens=audit.draft_tokens):
+        return (subject, Arm(role="reference", engine=ENGINE, world=subject.world, draft_tokens=0))
+    if option := _given(engine=audit.engine, world=audit.world, draft_tokens=audit.draft_tokens):
         raise UsageError(
             f"{option} is for a subject in process, and --endpoint names a server.", hint="specaudit run --endpoint URL"
         )
     if not (audit.model or "").isprintable():
         raise UsageError("--model holds characters that cannot be printed.", hint="specaudit run --endpoint URL")
-    subject = Arm(role="subject", engine="openai", endpoint=_address("--endpoint", audit.endpoint), model=audit.model)
+    subject = Arm(
+        role="subject",
+        engine="openai",
+        endpoint=_address("--endpoint", audit.endpoint),
+        model=audit.model,
+        api=audit.api or API,
+        stream=bool(audit.stream),
+        tokenizer=audit.tokenizer,
+    )
     if audit.reference is None:
         return (subject,)
+    if audit.reference == SELF:
+        return (subject, msgspec.structs.replace(subject, role="reference"))
     reference = _address("--reference", audit.reference)
     if audit.reference.rstrip("/") == audit.endpoint.rstrip("/"):
         raise UsageError(
             "The reference is the endpoint itself: that compares a server with itself.",
-            hint="Serve the same target without speculation and give its address as --reference",
+            hint="Serve the same target without speculation and give its address as --reference, or say "
+            f"--reference {SELF} to ask the endpoint for first tokens, which are never drafted",
         )
     return (subject, msgspec.structs.replace(subject, role="reference", endpoint=reference))
 

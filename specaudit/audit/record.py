@@ -13,7 +13,7 @@ import sys
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 
@@ -31,7 +31,7 @@ from specaudit.model.entries import (
 )
 from specaudit.model.errors import CouldNotTest, SpecauditError, UsageError
 from specaudit.model.evidence import Evidence
-from specaudit.model.record import FORM_VERSION, digest, refuse_newer, to_json, version_of
+from specaudit.model.record import FORM_VERSION, refuse_newer, to_json, version_of
 
 if sys.platform != "win32":
     import fcntl
@@ -188,7 +188,7 @@ def _read(path: Path) -> _Read:
                 f"The chain of {path} is broken at line {number}: it or the line before was changed, added or removed.",
                 hint="specaudit verify, on a copy that nobody touched",
             )
-        if fault := _fault(entry, entries, slots):
+        if fault := _fault(entry, line, entries, slots):
             raise UsageError(f"Line {number} of {path} {fault}.")
         if isinstance(entry, StageEntry):
             slots[entry.stage.name] = len(entry.stage.slots())
@@ -218,7 +218,21 @@ def _lock(file: FileIO, folder: Path) -> None:
         return
 
 
-def _fault(entry: AnyEntry, before: list[AnyEntry], slots: dict[str, int]) -> str:
+class _Planned(msgspec.Struct):
+    """The part of a line that has a digest of its own, as it stands there.
+
+    Its bytes are digested and not the record's: a later version writes more fields than were read.
+    """
+
+    plan: msgspec.Raw = msgspec.Raw()
+    stage: msgspec.Raw = msgspec.Raw()
+
+
+def _digest_of(line: bytes, part: Literal["plan", "stage"]) -> str:
+    return hashlib.sha256(getattr(msgspec.json.decode(line, type=_Planned), part)).hexdigest()
+
+
+def _fault(entry: AnyEntry, line: bytes, before: list[AnyEntry], slots: dict[str, int]) -> str:
     """What is wrong with an entry where it stands; nothing where an audit may have written it there.
 
     `slots` are the planned requests of each stage so far.
@@ -231,9 +245,9 @@ def _fault(entry: AnyEntry, before: list[AnyEntry], slots: dict[str, int]) -> st
     match entry:
         case PlanEntry() if entry.plan.version != FORM_VERSION:
             return f"is of version {entry.plan.version}, and this specaudit reads version {FORM_VERSION}"
-        case PlanEntry() if entry.digest != digest(entry.plan):
+        case PlanEntry() if entry.digest != _digest_of(line, "plan"):
             return "has not the digest of its plan"
-        case StageEntry() if entry.digest != digest(entry.stage) or entry.stage.name in slots:
+        case StageEntry() if entry.digest != _digest_of(line, "stage") or entry.stage.name in slots:
             return "has not the digest of its stage, or is that stage's second plan"
         case AttemptEntry() if not 0 <= entry.slot < slots.get(entry.stage, 0):
             return "answers a request that was not planned"

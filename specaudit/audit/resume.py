@@ -7,11 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from specaudit.audit.analyse import analyse
 from specaudit.audit.events import Judging, Listener, Resumed, silent
+from specaudit.audit.plan import checked
 from specaudit.audit.record import Recorder, read_evidence
 from specaudit.audit.run import Audit, carry_out, connect
 from specaudit.checks import registry
+from specaudit.checks.selfsame import SELF, is_self
 from specaudit.engines.addresses import public_address
 from specaudit.model.entries import ResumeEntry
 from specaudit.model.errors import UsageError
@@ -33,6 +37,12 @@ class Resume:
     """Options of the audit that are given again, by their names in `Audit`: each must agree with the recorded plan."""
     addresses: Mapping[str, str] = field(default_factory=dict, repr=False)
     """`endpoint`, `reference`, `metrics` from settings, maybe with a password: used where they are the plan's own."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers, as secret as the key and sent where it is sent."""
+    ca_file: Path | None = None
+    """Certificates, in PEM, of the authorities to trust in place of the usual ones."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """Limits that are given anew, by their names in `Limits`: the others stay. What was spent before counts."""
     timeout: float = 120.0
     """Seconds without a byte before an answer is given up."""
     allow_inconclusive: bool = False
@@ -55,14 +65,15 @@ def resume_audit(resume: Resume) -> Report:
     """
     evidence = read_evidence(resume.folder)
     plan = evidence.plan
-    audit = _audit(resume, plan)
+    audit = _audit(resume, evidence)
     if not evidence.sealed:
         arms = connect(audit, plan)
         with Recorder.reopened(resume.folder) as recorder:
             evidence = recorder.evidence()
             resume.listener(_resumed(evidence))
             if not evidence.sealed:
-                recorder.append(ResumeEntry(tool=VERSION, resumed=datetime.now(UTC).isoformat(timespec="seconds")))
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                recorder.append(ResumeEntry(tool=VERSION, resumed=now, limits=audit.limits))
                 carry_out(plan, arms, recorder, resume.listener)
     else:
         resume.listener(_resumed(evidence))
@@ -75,12 +86,13 @@ def _resumed(evidence: Evidence) -> Resumed:
     return Resumed(answered=answered, sealed=evidence.sealed)
 
 
-def _audit(resume: Resume, plan: Plan) -> Audit:
+def _audit(resume: Resume, evidence: Evidence) -> Audit:
     """The audit that the plan was made for, as far as its engines have to be reached again.
 
     Raises:
         UsageError: something that is said contradicts the plan; the message names the first.
     """
+    plan = evidence.plan
     for name in resume.said:
         if (recorded := _contradicted(name, resume, plan)) is not None:
             raise UsageError(
@@ -93,7 +105,10 @@ def _audit(resume: Resume, plan: Plan) -> Audit:
     return Audit(
         suite=plan.suite,
         out=resume.folder,
+        headers=resume.headers,
+        ca_file=resume.ca_file,
         timeout=resume.timeout,
+        limits=checked(msgspec.structs.replace(evidence.limits, **resume.limits)),
         api_key=resume.api_key,
         reference_api_key=resume.reference_api_key,
         **(public | private | said),
@@ -106,7 +121,7 @@ def _public(plan: Plan) -> dict[str, str | None]:
     endpoint = subject.endpoint if subject else None
     return {
         "endpoint": endpoint,
-        "reference": reference.endpoint if reference else None,
+        "reference": SELF if is_self(plan) else reference.endpoint if reference else None,
         "metrics": plan.metrics if endpoint else None,
     }
 
@@ -118,8 +133,8 @@ def _contradicted(name: str, resume: Resume, plan: Plan) -> str | None:
     match name:
         case "endpoint" | "reference" | "metrics":
             recorded = _public(plan)[name]
-            agrees = public_address(value) == recorded
-        case "model" | "engine" | "draft_tokens":
+            agrees = value == recorded or public_address(value) == recorded
+        case "model" | "engine" | "world" | "draft_tokens" | "api" | "stream" | "tokenizer":
             recorded = getattr(plan.arm("subject"), name)
             agrees = value == recorded
         case "suite":
@@ -129,6 +144,9 @@ def _contradicted(name: str, resume: Resume, plan: Plan) -> str | None:
         case "ignore":
             recorded = ", ".join(plan.checks)
             agrees = not any(_names(value, check_id) for check_id in plan.checks)
+        case "fixed_n":
+            recorded = any(table.get("fixed_n") for table in plan.suite.checks.values())
+            agrees = bool(value) == recorded
         case "out":
             recorded, agrees = resume.folder, Path(value).resolve() == resume.folder.resolve()
         case _:

@@ -2,18 +2,25 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
+from specaudit.audit.alike import retokenized, tell_alike
 from specaudit.audit.analyse import analyse
+from specaudit.audit.budget import PROBING, Ledger, LimitReached, spent_in
 from specaudit.audit.collect import Collector
 from specaudit.audit.events import Judging, Listener, Probed, StageStarted, silent
+from specaudit.audit.filters import wanted_filters, with_refused_filters
+from specaudit.audit.pace import Pacer
 from specaudit.audit.plan import make_plan
 from specaudit.audit.record import Recorder, read_evidence
+from specaudit.audit.undone import left_undone
 from specaudit.checks import registry
+from specaudit.checks.sameness import SAME_PROMPTS, prompts_differ
+from specaudit.checks.selfsame import SELF
 from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
 from specaudit.engines.interface import Access, Engine, EngineFailure, Scraper
@@ -24,9 +31,12 @@ from specaudit.model.entries import LawEntry, PlanEntry, ProbeEntry, SealEntry, 
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.evidence import Evidence
 from specaudit.model.law import RevealedLaw
-from specaudit.model.plan import Arm, Plan, Role
+from specaudit.model.limits import NOTHING, UNLIMITED, Limits, Spending
+from specaudit.model.plan import Api, Arm, Plan, Role
 from specaudit.model.record import digest
 from specaudit.model.report import Report
+from specaudit.model.request import Sampling
+from specaudit.model.segments import Segment
 from specaudit.model.suite import Suite
 
 
@@ -39,27 +49,46 @@ class Audit:
     """A folder without evidence; made if need be."""
     engine: str | None = None
     """The subject where there is no endpoint: `reference` (the default), `mutant:NAME`."""
+    world: str | None = None
+    """What the embedded decoder decodes; the world in which the engine is at home unless given."""
     draft_tokens: int | None = None
     """Drafts per step of a subject in process; 3 unless given."""
     endpoint: str | None = None
     reference: str | None = None
+    """The same target without speculation; `self` asks the endpoint for first tokens, which are never drafted."""
     metrics: str | None = None
     model: str | None = None
+    api: Api | None = None
+    """Which interface of the endpoint and the reference is asked; `completions` unless given."""
+    stream: bool | None = None
+    """Ask for answers as streams."""
+    tokenizer: str | None = None
+    """Path of a tokenizer for endpoints that tell text and no tokens."""
+    segment: Segment | None = None
+    """The part of completions that is judged; all of them unless given."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers, as secret as the key and sent where it is sent."""
+    ca_file: Path | None = None
+    """Certificates, in PEM, of the authorities to trust in place of the usual ones."""
     select: tuple[str, ...] = ()
     """Run only these checks, and require each."""
     ignore: tuple[str, ...] = ()
+    fixed_n: bool | None = None
+    """Collect whole samples and test once; checks stop early unless given."""
     alpha: float | None = None
     """Error budget of the whole audit; the suite's unless given."""
     seed: int = 0
     concurrency: int | None = None
     """Requests in flight; the suite's unless given."""
+    limits: Limits = UNLIMITED
+    """What the audit may cost, and how fast it may ask."""
     timeout: float = 120.0
     """Seconds without a byte before an answer is given up."""
     allow_inconclusive: bool = False
     api_key: str | None = field(default=None, repr=False)
-    """Sent to the endpoint, and to other addresses of the same host only."""
+    """Sent to the endpoint, and to other addresses with the same scheme, host and port only."""
     reference_api_key: str | None = field(default=None, repr=False)
-    """Sent to the reference; needed where it is on another host and wants a key."""
+    """Sent to the reference; needed where it is elsewhere and wants a key."""
     listener: Listener = silent
 
 
@@ -89,6 +118,8 @@ class Arms:
 
     engines: Mapping[Role, Engine]
     scraper: Scraper | None
+    pacer: Pacer
+    """Of all of them together."""
 
     async def close(self) -> None:
         """Release what the engines and the scraper hold."""
@@ -104,8 +135,9 @@ def connect(audit: Audit, plan: Plan) -> Arms:
     Raises:
         UsageError: there is no such engine, or an address is wrong.
     """
-    engines: dict[Role, Engine] = {arm.role: _engine(arm, audit, plan) for arm in plan.arms}
-    return Arms(engines=engines, scraper=_scraper(audit, plan, engines))
+    pacer = Pacer(audit.limits)
+    engines: dict[Role, Engine] = {arm.role: _engine(arm, audit, plan, pacer) for arm in plan.arms}
+    return Arms(engines=engines, scraper=_scraper(audit, plan, engines), pacer=pacer)
 
 
 def carry_out(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) -> None:
@@ -117,6 +149,9 @@ def carry_out(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) ->
     """
     try:
         asyncio.run(_collect(plan, arms, recorder, listener))
+    except LimitReached as reached:
+        why = f"{reached.message} {left_undone(recorder.evidence())}"
+        recorder.append(StopEntry(why=why, hint=reached.hint, limit=reached.option))
     except CouldNotTest as error:
         recorder.append(StopEntry(why=error.message, hint=error.hint))
     except KeyboardInterrupt:
@@ -128,11 +163,24 @@ def carry_out(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) ->
 
 async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) -> None:
     before = recorder.evidence()
+    ledger, filters = Ledger(before.limits, spent_in(before)), wanted_filters(plan)
     try:
         for arm in plan.arms:
             counters = arms.scraper if arm.role == "subject" else None
-            await _probe(arm, arms.engines[arm.role], counters, recorder, before, listener)
-        collector = Collector(recorder, arms.engines, arms.scraper, concurrency=plan.concurrency, listener=listener)
+            async with ledger.room_for(NOTHING if arm.endpoint is None else PROBING):
+                ledger.book(await _probe(arm, arms.engines[arm.role], counters, recorder, before, listener, filters))
+        tell_alike(arms.engines, recorder)
+        if differ := prompts_differ(recorder.evidence()):
+            raise CouldNotTest(differ, hint=SAME_PROMPTS)
+        collector = Collector(
+            recorder,
+            arms.engines,
+            arms.scraper,
+            concurrency=plan.concurrency,
+            listener=listener,
+            ledger=ledger,
+            pacer=arms.pacer,
+        )
         for last in list(before.stages.values())[-1:]:  # those before it had ended when it was planned
             settled = sum(before.is_settled(last.name, slot) for slot in range(len(last.slots())))
             listener(StageStarted(last, settled))
@@ -147,23 +195,31 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listene
         await arms.close()
 
 
-def _engine(arm: Arm, audit: Audit, plan: Plan) -> Engine:
+def _engine(arm: Arm, audit: Audit, plan: Plan, pacer: Pacer) -> Engine:
     """The engine at an arm's address as given; the recorded one has no user name, password or query."""
-    address = audit.endpoint if arm.role == "subject" else audit.reference
+    address = audit.endpoint if arm.role == "subject" or audit.reference == SELF else audit.reference
     key = audit.reference_api_key if arm.role == "reference" else None
-    return build(msgspec.structs.replace(arm, endpoint=address), _access(audit, plan, address, key))
+    access = replace(_access(audit, plan, address, key), pace=pacer.turn)
+    return build(msgspec.structs.replace(arm, endpoint=address), access)
 
 
 def _access(audit: Audit, plan: Plan, address: str | None, key: str | None = None) -> Access:
-    """How to reach an address: a key given for one host is never shown to another."""
-    same_host = address is None or audit.endpoint is None or _host(address) == _host(audit.endpoint)
-    key = key or (audit.api_key if same_host else None)
-    return Access(api_key=key, timeout=audit.timeout, connections=plan.concurrency)
+    """How to reach an address: what is meant for one origin is never shown to another."""
+    same_origin = address is None or audit.endpoint is None or _origin(address) == _origin(audit.endpoint)
+    return Access(
+        api_key=key or (audit.api_key if same_origin else None),
+        headers=audit.headers if same_origin else {},
+        ca_file=audit.ca_file,
+        timeout=audit.timeout,
+        connections=plan.concurrency,
+    )
 
 
-def _host(address: str) -> str | None:
+def _origin(address: str) -> tuple[str, str | None, int | None] | None:
+    """Scheme, host and port, as in a browser's same-origin rule; None where they cannot be told."""
     try:
-        return urlsplit(address).hostname
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     except ValueError:
         return None
 
@@ -177,17 +233,25 @@ def _scraper(audit: Audit, plan: Plan, engines: Mapping[Role, Engine]) -> Scrape
 
 
 async def _probe(
-    arm: Arm, engine: Engine, scraper: Scraper | None, recorder: Recorder, before: Evidence, listener: Listener
-) -> None:
-    """Probe an arm and record what was found; in a resumed audit it must be what was found before.
+    arm: Arm,
+    engine: Engine,
+    scraper: Scraper | None,
+    recorder: Recorder,
+    before: Evidence,
+    listener: Listener,
+    filters: Mapping[str, Sampling],
+) -> Spending:
+    """Probe an arm and record what was found, which in a resumed audit must be what was found before; return its cost.
 
     Raises:
         CouldNotTest: it cannot be probed, or it is another engine by now: two would be judged as one.
     """
     probe = await engine.probe()
+    if arm.endpoint is not None:
+        probe = await with_refused_filters(engine, probe, filters)
     capabilities, exchanges = probe.capabilities, probe.exchanges
     if scraper is not None:
-        capabilities, said = await _with_counters(capabilities, scraper)
+        capabilities, said = await with_counters(capabilities, scraper)
         exchanges += (said,)
     law = engine.law()
     if changed := _changed(arm.role, before, capabilities, law):
@@ -195,15 +259,18 @@ async def _probe(
             f"The {arm.role} is no longer what it was when the audit began: {changed}.",
             hint="Bring it back as it was and resume again, or start a new audit",
         )
-    recorder.append(ProbeEntry(role=arm.role, capabilities=capabilities, exchanges=exchanges))
+    recorder.append(ProbeEntry(role=arm.role, capabilities=capabilities, exchanges=exchanges, spent=probe.spent))
     listener(Probed(arm, capabilities))
     if law is not None and arm.role not in before.laws:
         recorder.append(LawEntry(role=arm.role, law=law))
+    return probe.spent
 
 
 def _changed(role: Role, before: Evidence, capabilities: Capabilities, law: RevealedLaw | None) -> str:
     """What is not as it was found before; nothing where all is, or where nothing was found before."""
     if (known := before.capabilities.get(role)) is not None:
+        if known.tokens == "retokenized":
+            known, capabilities = retokenized(known), retokenized(capabilities)
         for name in known.__struct_fields__:
             was, now = getattr(known, name), getattr(capabilities, name)
             if was != now:
@@ -211,7 +278,7 @@ def _changed(role: Role, before: Evidence, capabilities: Capabilities, law: Reve
     return "its law has changed" if role in before.laws and law != before.laws[role] else ""
 
 
-async def _with_counters(capabilities: Capabilities, scraper: Scraper) -> tuple[Capabilities, str]:
+async def with_counters(capabilities: Capabilities, scraper: Scraper) -> tuple[Capabilities, str]:
     """Add what the metrics page tells: whether speculation is counted, and how many drafts a step has."""
     try:
         page = await scraper.scrape()
@@ -220,9 +287,11 @@ async def _with_counters(capabilities: Capabilities, scraper: Scraper) -> tuple[
             f"The metrics page cannot be read. {error.failure.message}", hint="specaudit run --metrics URL"
         ) from error
     try:
-        reading = read_page(page.text, page.content_type)
+        readings = read_page(page.text, page.content_type)
     except PageError as error:
         return capabilities, f"metrics page: {error}"
-    drafts = len(reading.accepted_per_position) or None
+    if unfit := readings[0].unfit:
+        return capabilities, f"metrics page: {unfit[0]}"
+    drafts = max(reading.draft_limit for reading in readings) or None
     found = msgspec.structs.replace(capabilities, counters=True, draft_tokens=drafts)
     return found, f"metrics page: speculation counters for {drafts} positions"

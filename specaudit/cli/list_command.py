@@ -2,14 +2,14 @@
 
 import click
 
-KINDS = ("checks", "engines", "mutants", "suites", "dialects")
+KINDS = ("checks", "engines", "mutants", "controls", "suites", "dialects")
 
 
 @click.command("list")
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 @click.option("--json", is_flag=True, help="Print as JSON.")
 def command(*, kind: str, json: bool) -> None:
-    """List what there is, a name a line first. KIND is checks, engines, mutants, suites or dialects."""
+    """List what there is, a name a line first. KIND is checks, engines, mutants, controls, suites or dialects."""
     rows = _rows(kind)
     if json:
         from specaudit.model.record import to_json
@@ -36,6 +36,10 @@ def _rows(kind: str) -> list[tuple[str, str]]:
             from specaudit.mutants import registry as mutants
 
             return [(name, f"{mutants.get(name).family}: {mutants.get(name).fault}") for name in mutants.names()]
+        case "controls":
+            from specaudit.mutants import registry as mutants
+
+            return [(name, mutants.get_control(name).fault) for name in mutants.controls()]
         case "suites":
             from specaudit.audit.suites import load_suite, shipped
 
@@ -43,4 +47,4 @@ def _rows(kind: str) -> list[tuple[str, str]]:
         case _:
             from specaudit.counters import registry as dialects
 
-            return [(name, "") for name in dialects.names()]
+            return [(dialect.name, dialect.description) for dialect in dialects.all_dialects()]

@@ -8,11 +8,15 @@ import click
 
 COMMANDS = {
     "run": "run an audit: plan, collect, judge, report",
+    "plan": "say what an audit asks, what it costs and what it sees; sends nothing",
     "analyze": "judge recorded evidence again, offline",
     "report": "write a report of recorded evidence: JSON, JUnit, GitHub, Markdown",
     "verify": "check the chain of hashes of recorded evidence",
+    "calibrate": "measure the tool itself: planted faults, false alarms",
     "serve": "serve the reference decoder or a mutant over HTTP",
-    "list": "list checks, engines, mutants, suites or dialects",
+    "trace": "decode one request and show each step",
+    "counters": "acceptance from saved or live metrics pages, with void windows and why",
+    "list": "list checks, engines, mutants, controls, suites or dialects",
     "schema": "print the JSON Schema of suites, plans, evidence or reports",
     "explain": "say what a check demands and how it decides",
 }

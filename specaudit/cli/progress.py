@@ -8,7 +8,17 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from specaudit.audit.events import Event, Judging, Listener, Probed, RequestEnded, Resumed, StageStarted, silent
+from specaudit.audit.events import (
+    Event,
+    Judging,
+    Listener,
+    Probed,
+    RateLimited,
+    RequestEnded,
+    Resumed,
+    StageStarted,
+    silent,
+)
 from specaudit.model.plan import Stage
 from specaudit.render.printable import printable
 
@@ -61,6 +71,8 @@ class _Bar:
                 self._progress.console.print("judging …", style="dim")
             case Resumed():
                 self._progress.console.print(_resumed(event), style="dim", highlight=False)
+            case RateLimited():
+                self._progress.console.print(_slowed(event), style="dim", highlight=False)
             case Probed():
                 pass
 
@@ -76,6 +88,8 @@ def _say(event: Event) -> None:
             line = f"{event.stage.name}: {_cost(event.stage)}{left}"
         case Resumed():
             line = _resumed(event)
+        case RateLimited():
+            line = _slowed(event)
         case Judging():
             line = "judging"
         case RequestEnded():
@@ -88,6 +102,10 @@ def _resumed(event: Resumed) -> str:
     if event.sealed:
         return "this audit is complete already: nothing is asked, its evidence is judged again"
     return f"going on behind {event.answered:,} answered requests"
+
+
+def _slowed(event: RateLimited) -> str:
+    return f"the {event.arm} limits its requests: it is asked as often as it allows"
 
 
 def _cost(stage: Stage) -> str:

@@ -1,11 +1,16 @@
 """`specaudit run`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from specaudit.cli.estimate import show_estimate
+from specaudit.cli.headers import secret_header
+from specaudit.cli.limit_options import NAMES as LIMITS
+from specaudit.cli.limit_options import limit_options, limits_of
 from specaudit.cli.reports import report_file
 
 if TYPE_CHECKING:
@@ -16,8 +21,8 @@ if TYPE_CHECKING:
 _KEYS = ("SPECAUDIT_API_KEY", "OPENAI_API_KEY")
 _REFERENCE_KEY = "SPECAUDIT_REFERENCE_API_KEY"
 
-_AT_ADDRESS = ("endpoint", "reference", "metrics", "model")
-_IN_PROCESS = ("engine", "draft_tokens")
+_AT_ADDRESS = ("endpoint", "reference", "metrics", "model", "api", "stream", "tokenizer", "segment")
+_IN_PROCESS = ("engine", "world", "draft_tokens")
 
 _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
@@ -30,18 +35,56 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     envvar=["SPECAUDIT_RUN_ENDPOINT", "OPENAI_BASE_URL"],
     help="The subject: an OpenAI-compatible server, …/v1.",
 )
-@click.option("--reference", metavar="URL", help="The same target served without speculation, …/v1.")
+@click.option(
+    "--reference",
+    metavar="URL|self",
+    help="The same target served without speculation, …/v1; or the endpoint itself, asked for first tokens.",
+)
 @click.option("--metrics", metavar="URL", help="The subject's metrics page; makes the CTR checks required.")
 @click.option("--model", metavar="NAME", help="Model to ask for.  [default: the first that is served]")
+@click.option(
+    "--api", type=click.Choice(["completions", "chat"]), help="Interface of the servers.  [default: completions]"
+)
+@click.option("--stream", is_flag=True, default=None, help="Ask the servers for streams.")
+@click.option(
+    "--header",
+    "headers",
+    metavar="NAME=ENVVAR",
+    type=secret_header,
+    multiple=True,
+    help="Send a header with the value of an environment variable to the endpoint (repeatable).",
+)
+@click.option(
+    "--ca-file", metavar="PATH", type=click.Path(path_type=Path), help="Certificates to trust (PEM).  [default: usual]"
+)
+@click.option(
+    "--tokenizer", metavar="PATH", help="tokenizer.json, or JSON of token texts and ids, for servers that tell none."
+)
 @click.option(
     "--engine",
     metavar="NAME",
     help="Subject in process, without --endpoint: reference, mutant:NAME.  [default: reference]",
 )
+@click.option("--world", metavar="NAME", help="What the embedded decoder decodes.  [default: the engine's home]")
 @click.option("--draft-tokens", metavar="K", type=int, help="Drafts per step, in process.  [default: 3]")
-@click.option("--suite", metavar="NAME|FILE", default="quick", show_default=True, help="What to check.")
+@click.option(
+    "--segment",
+    type=click.Choice(["all", "reasoning", "answer"]),
+    help="Part of completions that is judged.  [default: all]",
+)
+@click.option(
+    "--suite",
+    metavar="NAME|FILE",
+    help="What to check.  [default: quick; one-endpoint where an endpoint has no other to be held against]",
+)
 @click.option("--select", metavar="IDS", help="Run only these checks or families, and require them (comma-separated).")
 @click.option("--ignore", metavar="IDS", help="Leave these checks or families out (comma-separated).")
+@click.option(
+    "--fixed-n",
+    is_flag=True,
+    default=None,
+    help="Collect whole samples and test once, instead of stopping as soon as a deviation is shown.",
+)
 @click.option("--alpha", metavar="X", type=float, help="Error budget of the whole audit.  [default: the suite's]")
 @click.option(
     "--seed", metavar="N", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the plan."
@@ -49,6 +92,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
 @click.option(
     "--concurrency", metavar="N", type=click.IntRange(1, 1024), help="Requests in flight.  [default: the suite's]"
 )
+@limit_options
 @click.option(
     "--timeout",
     metavar="SECONDS",
@@ -78,6 +122,9 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     type=click.Path(path_type=Path),
     help="Go on with an audit that was broken off, as its plan in DIR says.",
 )
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be asked and what it costs, as `plan` does; send nothing."
+)
 @click.option("--json", is_flag=True, help="Print the report as JSON.")
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 when nothing was shown either way.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -87,12 +134,13 @@ def command(
     context: click.Context,
     /,
     *,
-    suite: str,
+    suite: str | None,
     select: str | None,
     ignore: str | None,
     out: Path | None,
     reports: tuple[tuple[str, Path], ...],
     resume: Path | None,
+    dry_run: bool,
     json: bool,
     quiet: bool,
     verbose: bool,
@@ -103,13 +151,13 @@ def command(
     Without --endpoint the embedded reference decoder is audited. The result goes to stdout, progress to stderr,
     the evidence to --out. In a job of GitHub Actions, annotations go to stderr and the job's summary gets a section.
 
-    A key is taken from SPECAUDIT_API_KEY or OPENAI_API_KEY and sent to the endpoint's host only;
-    SPECAUDIT_REFERENCE_API_KEY is the reference's. Every option is also read from the environment
+    A key is taken from SPECAUDIT_API_KEY or OPENAI_API_KEY and sent to the endpoint's scheme, host and port only, as
+    headers are; SPECAUDIT_REFERENCE_API_KEY is the reference's. Every option is also read from the environment
     (--suite from SPECAUDIT_RUN_SUITE, and so on; --endpoint from OPENAI_BASE_URL too), then from specaudit.toml or
     [tool.specaudit] in pyproject.toml (suite = "quick").
 
     With --resume the recorded plan decides: what the command line says again must agree with it, settings give way to
-    it. Keys are taken from the environment again.
+    it; but limits may be given anew. Keys are taken from the environment again.
     """
     import shlex
     import signal
@@ -125,14 +173,21 @@ def command(
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # whoever stops a job sends SIGTERM first: as good as Ctrl-C
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     set_on_retry_hooks([])  # where structlog is installed, retries would be told on stdout, in the report's way
-    folder = resume or out or _new_folder(suite)
+    folder = resume or out or _new_folder(suite or _suite_for(_one_subject(context, options)))
     options |= {"suite": suite, "select": select, "ignore": ignore}
+    if dry_run:
+        if resume is not None:
+            raise click.UsageError(
+                "--dry-run is for an audit that is yet to be planned, and --resume names one.", context
+            )
+        show_estimate(new_audit(context, options, out=folder), json=json)
+        return 0
     try:
         with listener(quiet=quiet) as listen:
             if resume is not None:
                 report = resume_audit(_resume(context, resume, options | {"out": out}, listen))
             else:
-                report = run_audit(_audit(context, folder, options, listen))
+                report = run_audit(new_audit(context, options, out=folder, listener=listen))
     except KeyboardInterrupt:
         kept = f"; the evidence is kept.\nTry: specaudit run --resume {shlex.quote(str(folder))}"
         click.echo(f"specaudit: Interrupted{kept if folder.exists() else '.'}", err=True)
@@ -144,23 +199,33 @@ def command(
     return report.exit_code
 
 
-def _audit(context: click.Context, folder: Path, options: dict[str, Any], listen: "Listener") -> "Audit":
-    """A new audit."""
+def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> "Audit":
+    """Return an audit as options ask for it; `where` its evidence goes and who listens is given by name."""
     from specaudit.audit.run import Audit
 
-    return Audit(out=folder, listener=listen, **_one_subject(context, _read(options)), **_keys())
+    asked = _one_subject(context, {name: value for name, value in options.items() if name not in LIMITS})
+    asked["suite"] = asked["suite"] or _suite_for(asked)
+    return Audit(limits=limits_of(options), **where, **_read(asked), **_keys())
+
+
+def _suite_for(options: dict[str, Any]) -> str:
+    """The suite that is meant where none is named."""
+    alone = options["endpoint"] is not None and options["reference"] in (None, "self")
+    return "one-endpoint" if alone else "quick"
 
 
 def _resume(context: click.Context, folder: Path, options: dict[str, Any], listen: "Listener") -> "Resume":
     """A recorded audit, with what the command line says of it again, in the order of its options."""
     from specaudit.audit.resume import ADDRESSES, Resume
 
-    manner = {name: options.pop(name) for name in ("timeout", "allow_inconclusive")}
+    manner = {name: options.pop(name) for name in ("timeout", "allow_inconclusive", "headers", "ca_file")}
+    manner["headers"] = dict(manner["headers"])
     names = [option.name for option in context.command.params if option.name in options]
     said = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     return Resume(
         folder=folder,
-        said=_read({name: options[name] for name in said}),
+        said=_read({name: options[name] for name in said if name not in LIMITS}),
+        limits={name: options[name] for name in said if name in LIMITS},
         addresses={name: options[name] for name in ADDRESSES if options[name] is not None and name not in said},
         listener=listen,
         **manner,
@@ -172,7 +237,12 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
     """The options with suite and selection read."""
     from specaudit.audit.suites import load_suite
 
-    readers = {"suite": load_suite, "select": _selection, "ignore": _ids}
+    readers: dict[str, Callable[[Any], Any]] = {
+        "suite": load_suite,
+        "select": _selection,
+        "ignore": _ids,
+        "headers": dict,
+    }
     return {name: readers[name](value) if name in readers else value for name, value in options.items()}
 
 

@@ -15,16 +15,12 @@ _REFERENCE = "#/$defs/{name}"
 def command(*, kind: str) -> None:
     """Print the JSON Schema of a form. KIND is suite, plan, evidence, report or claim.
 
-    A suite's is that of its TOML, with the settings of every installed check; evidence's is that of one line.
+    A suite's and a claim's are those of their TOML, a suite's with the settings of every installed check; evidence's is
+    that of one line.
     """
-    from specaudit.model.errors import UsageError
-    from specaudit.model.record import to_json
-
-    if kind == "claim":
-        raise UsageError(
-            "There is no form of a claim yet: it comes with the checks of claims.", hint="specaudit schema suite"
-        )
     import msgspec
+
+    from specaudit.model.record import to_json
 
     click.echo(msgspec.json.format(to_json(_schema(kind)), indent=2))
 
@@ -32,6 +28,7 @@ def command(*, kind: str) -> None:
 def _schema(kind: str) -> dict[str, Any]:
     import msgspec
 
+    from specaudit.model.claim import Claim
     from specaudit.model.entries import AnyEntry
     from specaudit.model.plan import Plan
     from specaudit.model.report import Report
@@ -39,7 +36,7 @@ def _schema(kind: str) -> dict[str, Any]:
 
     if kind == "suite":
         return _suite_schema(Suite)
-    form = {"plan": Plan, "evidence": AnyEntry, "report": Report}[kind]
+    form = {"plan": Plan, "evidence": AnyEntry, "report": Report, "claim": Claim}[kind]
     return {"$schema": _DIALECT, **msgspec.json.schema(form, ref_template=_REFERENCE)}
 
 

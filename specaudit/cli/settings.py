@@ -18,7 +18,8 @@ _OWN, _SHARED = Path("specaudit.toml"), Path("pyproject.toml")
 def from_files(names: Iterable[str], command: Callable[[str], click.Command]) -> dict[str, dict[str, Any]]:
     """Return the settings by command and option, as click wants its defaults.
 
-    A table of a command's name holds settings for that command; keys outside such a table are for `run`.
+    A table of a command's name holds settings for that command; keys outside such a table are for `run`. What `run`
+    is set to is planned by `plan` too, as far as that has the option.
 
     Raises:
         UsageError: a file is not TOML, or names no command or option, or a value does not fit; the message names
@@ -37,7 +38,12 @@ def from_files(names: Iterable[str], command: Callable[[str], click.Command]) ->
             raise UsageError(f"{where}: there is no command {name!r}.{nearest(name, names)}", hint="specaudit --help")
     if loose:
         tables["run"] = loose | tables.get("run", {})
-    return {name: _options(command(name), table, f"{where}, {name}") for name, table in tables.items()}
+    options = {name: _options(command(name), table, f"{where}, {name}") for name, table in tables.items()}
+    if "run" in options:
+        both = {option.name for option in command("plan").params if option in command("run").params}
+        shared = {name: value for name, value in options["run"].items() if name in both}
+        options["plan"] = shared | options.get("plan", {})
+    return options
 
 
 def _options(command: click.Command, table: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import exp
 
-from specaudit.model.finding import Effect, Finding, Statistic, Verdict, View, Witness
+from specaudit.model.finding import Betting, Effect, Finding, Statistic, Verdict, View, Witness
 from specaudit.model.plan import Arm
 from specaudit.model.report import (
     EXIT_CONFORMS,
@@ -76,7 +77,10 @@ def details(finding: Finding, *, verbose: bool = False) -> Iterator[str]:
     """
     if finding.effect is not None and (finding.effect.low is not None or verbose):
         yield _effect(finding.effect)
-    if finding.statistic is not None and finding.statistic.p_value is not None:
+    if finding.betting is not None:
+        yield _betting(finding.betting)
+    early = finding.betting is not None and finding.betting.rejected_after is not None
+    if finding.statistic is not None and finding.statistic.p_value is not None and (verbose or not early):
         budget = "" if finding.alpha is None else f"; this check's share of the error budget is {finding.alpha:.2g}"
         yield f"p = {finding.statistic.p_value:.2g}{budget}"
     if finding.below_tolerance:
@@ -106,7 +110,8 @@ def spent(report: Report) -> str:
     """Return what the audit cost, as a sentence."""
     by_role = (f"{role} {count:,} in {report.requests[role]:,} requests" for role, count in report.tokens.items())
     lost = f"; {report.lost:,} requests were never answered" if report.lost else ""
-    return f"Tokens: {', '.join(by_role)}{lost}."
+    cost = f" Cost: {report.cost:.4g}." if report.cost is not None else ""
+    return f"Tokens: {', '.join(by_role)}{lost}.{cost}"
 
 
 def anything_asked(report: Report) -> bool:
@@ -125,6 +130,17 @@ def _verbose(finding: Finding) -> Iterator[str]:
     if finding.smallest_detectable is not None:
         yield f"Smallest deviation that would have been seen: {finding.smallest_detectable:.3g}"
     yield from (f"Assumes: {assumption}." for assumption in finding.assumptions)
+
+
+def _betting(betting: Betting) -> str:
+    """What the bets earned, and after how many tokens it was enough."""
+    earned = "without limit" if betting.log_e is None else f"a factor of {exp(min(betting.log_e, 700)):.3g}"
+    if betting.rejected_after is None:
+        return f"Bets against the target's law on {betting.tokens:,} tokens earned at most {earned}"
+    return (
+        f"Bets against the target's law earned {earned}, enough after {betting.rejected_after:,} tokens; most by: "
+        f"{betting.leader}"
+    )
 
 
 def _effect(effect: Effect) -> str:

@@ -18,8 +18,9 @@ def answer(seed: int) -> Response:
     return Response(completions=(Completion(tokens=(seed % 3, seed % 2), finish_reason="length"),))
 
 
-def status(code: int, *, lost: bool = False) -> Failure:
-    return Failure(reason="status", message=f"The server answered {code}.", status=code, lost=lost)
+def status(code: int, *, lost: bool = False, retry_after: float | None = None) -> Failure:
+    message = f"The server answered {code}."
+    return Failure(reason="status", message=message, status=code, retry_after=retry_after, lost=lost)
 
 
 CONNECT = Failure(reason="connect", message="Nothing answers.", lost=False)

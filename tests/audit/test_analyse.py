@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from specaudit.audit import analyse as analysing
 from specaudit.audit.analyse import CUT_OFF, analyse
 from specaudit.audit.record import FILE_NAME, Recorder, read_evidence
 from specaudit.audit.run import run_audit
 from specaudit.checks.grd1 import PrefixEquality
+from specaudit.checks.interface import Budget
 from specaudit.checks.law1.check import EmittedLaw
 from specaudit.model.completion import Completion, Response
 from specaudit.model.entries import AnyEntry, AttemptEntry, Failure, PlanEntry, SealEntry, StageEntry, StopEntry
@@ -177,7 +177,7 @@ def test_each_check_has_its_share_of_the_error_budget_and_its_own_seed(
 ) -> None:
     budgets = []
 
-    def judge(self: object, settings: object, evidence: object, budget: analysing.Budget) -> Finding:
+    def judge(self: object, settings: object, evidence: object, budget: Budget) -> Finding:
         budgets.append(budget)
         return Finding(check="X", verdict=Verdict.CONFORMS, required=False, summary="")
 

@@ -8,14 +8,17 @@ import stamina
 
 from specaudit.audit import collect
 from specaudit.audit.collect import ATTEMPTS, FAILURES_IN_A_ROW, Collector
-from specaudit.audit.events import Event, RequestEnded, silent
+from specaudit.audit.events import Event, RateLimited, RequestEnded, silent
+from specaudit.audit.pace import Pacer
 from specaudit.audit.record import Recorder, read_evidence
 from specaudit.engines.interface import Scraper
 from specaudit.model.entries import AnyEntry, AttemptEntry, Failure, PlanEntry, SnapshotEntry, StageEntry
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.evidence import Evidence
+from specaudit.model.limits import UNLIMITED
 from specaudit.model.plan import Role, Stage
 from specaudit.model.record import digest
+from tests.audit.clocks import Clock
 from tests.audit.fakes import CONNECT, TIMEOUT, FakeEngine, FakePage, Outcome, answer, status
 from tests.audit.small import made_plan, made_stage, planned
 
@@ -38,12 +41,20 @@ def collected(
     heard: list[Event] | None = None,
 ) -> Evidence:
     """Collect a stage, and read the evidence from the file, be it whole or not."""
+    clock = Clock()
     engines: dict[Role, FakeEngine] = {"subject": engine} | ({"reference": reference} if reference else {})
     listener = silent if heard is None else heard.append
     with Recorder(folder) as recorder:
         recorder.append(PlanEntry(plan=made_plan(), digest=digest(made_plan())))
         recorder.append(StageEntry(stage=stage, digest=digest(stage)))
-        collector = Collector(recorder, engines, scraper, concurrency=concurrency, listener=listener)
+        collector = Collector(
+            recorder,
+            engines,
+            scraper,
+            concurrency=concurrency,
+            listener=listener,
+            pacer=Pacer(UNLIMITED, clock=clock, sleep=clock.sleep),
+        )
         asyncio.run(collector.collect(stage))
     return read_evidence(folder)
 
@@ -97,10 +108,30 @@ def test_what_was_refused_before_anything_was_generated_is_asked_again_in_its_sl
 
 
 def test_asking_again_has_an_end(tmp_path: Path) -> None:
-    engine = FakeEngine(lambda seed, _: status(429) if seed == 1 else answer(seed))
+    engine = FakeEngine(lambda seed, _: status(503) if seed == 1 else answer(seed))
     evidence = collected(tmp_path, made_stage([3]), engine)
     assert [entry.number for entry in attempts(evidence) if entry.slot == 1] == [1, 2, 3, 4]
     assert evidence.response("T1", 1) is None
+
+
+@pytest.mark.parametrize("refusal", [status(429), status(429, retry_after=7.0), status(503, retry_after=7.0)], ids=str)
+def test_a_limit_on_the_rate_is_no_failure_however_often_it_is_met(tmp_path: Path, refusal: Failure) -> None:
+    heard: list[Event] = []
+    engine = FakeEngine(lambda seed, attempt: refusal if seed == 1 and attempt < 15 else answer(seed))
+    evidence = collected(tmp_path, made_stage([3]), engine, heard=heard)
+    assert [entry.number for entry in attempts(evidence) if entry.slot == 1] == list(range(1, 16))
+    assert evidence.response("T1", 1) == answer(1)
+    assert [event for event in heard if isinstance(event, RequestEnded)] == [RequestEnded(answered=True, tokens=2)] * 3
+    assert [event for event in heard if isinstance(event, RateLimited)] == [RateLimited("subject")]
+
+
+def test_a_server_that_lets_nothing_in_is_given_up_and_nothing_is_lost(tmp_path: Path) -> None:
+    engine = FakeEngine(lambda seed, _: status(429, retry_after=50.0) if seed >= 2 else answer(seed))
+    with pytest.raises(CouldNotTest, match=r"answered 429. It lets in no request for more than 10 minutes.$"):
+        collected(tmp_path, made_stage([4]), engine, concurrency=1)
+    evidence = read_evidence(tmp_path)
+    assert engine.asked.count(2) == 14
+    assert not any(entry.failure.lost for entry in attempts(evidence) if entry.failure)
 
 
 @pytest.mark.parametrize("failure", [TIMEOUT, status(500, lost=True), status(400), status(401), status(404)])
@@ -144,7 +175,7 @@ def test_an_answer_in_between_keeps_an_engine_alive(tmp_path: Path) -> None:
 def test_failures_are_counted_for_each_arm(tmp_path: Path) -> None:
     block = tuple(planned(slot, "subject" if slot % 2 else "reference") for slot in range(60))
     stage = Stage(name="T1", blocks=(block,))
-    with pytest.raises(CouldNotTest, match="The reference stopped answering at request 39 of"):
+    with pytest.raises(CouldNotTest, match="The reference refuses what is asked of it at request 39 of"):
         collected(tmp_path, stage, FakeEngine(), reference=FakeEngine(lambda seed, _: status(400)), concurrency=1)
 
 
@@ -171,7 +202,7 @@ def test_a_fault_of_the_adapter_is_not_hidden(tmp_path: Path) -> None:
 
 def test_who_listens_hears_of_every_slot_once(tmp_path: Path) -> None:
     def outcome(seed: int, attempt: int) -> Outcome:
-        return {(1, 1): status(429), (2, 1): TIMEOUT}.get((seed, attempt)) or answer(seed)
+        return {(1, 1): status(503), (2, 1): TIMEOUT}.get((seed, attempt)) or answer(seed)
 
     heard: list[Event] = []
     engine = FakeEngine(outcome)

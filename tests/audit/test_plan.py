@@ -92,6 +92,10 @@ def test_what_is_required(options: dict[str, object], required: tuple[str, ...])
         ({"reference": "http://x/v1"}, "--reference goes with --endpoint"),
         ({"metrics": "http://x/metrics"}, "--metrics goes with --endpoint"),
         ({"model": "m"}, "--model goes with --endpoint"),
+        ({"api": "chat"}, "--api goes with --endpoint"),
+        ({"stream": True}, "--stream goes with --endpoint"),
+        ({"tokenizer": "vocab.json"}, "--tokenizer goes with --endpoint"),
+        ({"segment": "answer"}, "--segment goes with --endpoint"),
         ({**HTTP, "engine": "reference"}, "--engine is for a subject in process"),
         ({**HTTP, "draft_tokens": 3}, "--draft-tokens is for a subject in process"),
         ({"draft_tokens": -1}, "--draft-tokens cannot be negative"),
@@ -154,6 +158,13 @@ def test_arms() -> None:
     assert [arm.role for arm in plan(endpoint=HTTP["endpoint"]).arms] == ["subject"]
     subject, reference = plan(**HTTP, model="m").arms
     assert (subject.engine, subject.model, reference.model) == ("openai", "m", "m")
+
+
+def test_both_arms_are_asked_in_the_same_way() -> None:
+    assert {(arm.api, arm.stream, arm.tokenizer) for arm in plan(**HTTP).arms} == {("completions", False, None)}
+    made = plan(**HTTP, api="chat", stream=True, tokenizer="vocab.json", segment="reasoning")
+    assert {(arm.api, arm.stream, arm.tokenizer) for arm in made.arms} == {("chat", True, "vocab.json")}
+    assert (plan(**HTTP).segment, made.segment) == ("all", "reasoning")
 
 
 def test_the_command_line_stands_above_the_suite() -> None:

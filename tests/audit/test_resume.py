@@ -142,7 +142,7 @@ def test_cut_after_any_line_it_ends_with_the_same_draws(tmp_path: Path, whole: t
 
 
 def test_what_was_answered_is_not_asked_again(tmp_path: Path, whole: tuple[Path, Report]) -> None:
-    broken = cut(whole[0], tmp_path / "cut", line_of(whole[0], '"stage":"LAW1.sample","slot"', count=10))
+    broken = cut(whole[0], tmp_path / "cut", line_of(whole[0], '"stage":"LAW1.sample.0","slot"', count=10))
     before = read_evidence(broken)
     heard: list[Event] = []
     resume_audit(Resume(folder=broken, listener=heard.append))
@@ -150,13 +150,16 @@ def test_what_was_answered_is_not_asked_again(tmp_path: Path, whole: tuple[Path,
     own = [type(entry) for entry in evidence.entries[len(before.entries) :]]
     assert own[:3] == [ResumeEntry, ProbeEntry, ProbeEntry]
     assert own[-1] is SealEntry
-    sample = len(evidence.stages["LAW1.sample"].slots())
+    first, second = (len(evidence.stages[name].slots()) for name in evidence.parts("LAW1.sample"))
+    sample = first + second
     windows = len(evidence.stages["CTR.windows"].slots())
     assert heard == [
         Resumed(answered=34, sealed=False),
         *(event for event in heard if isinstance(event, Probed)),
-        StageStarted(evidence.stages["LAW1.sample"], settled=10),
-        *[event for event in heard if isinstance(event, RequestEnded)][: sample - 10],
+        StageStarted(evidence.stages["LAW1.sample.0"], settled=10),
+        *[event for event in heard if isinstance(event, RequestEnded)][: first - 10],
+        StageStarted(evidence.stages["LAW1.sample.1"]),
+        *[event for event in heard if isinstance(event, RequestEnded)][first - 10 : sample - 10],
         StageStarted(evidence.stages["CTR.windows"]),
         *[event for event in heard if isinstance(event, RequestEnded)][sample - 10 :],
         Judging(),
@@ -167,10 +170,10 @@ def test_what_was_answered_is_not_asked_again(tmp_path: Path, whole: tuple[Path,
 def test_a_block_that_was_cut_has_no_valid_window_and_the_others_have(
     tmp_path: Path, whole: tuple[Path, Report]
 ) -> None:
-    broken = cut(whole[0], tmp_path / "cut", line_of(whole[0], '"stage":"LAW1.sample","slot"', count=10))
+    broken = cut(whole[0], tmp_path / "cut", line_of(whole[0], '"stage":"LAW1.sample.0","slot"', count=10))
     resume_audit(Resume(folder=broken))
     evidence = read_evidence(broken)
-    windows = block_windows(evidence, "LAW1.sample")
+    windows = block_windows(evidence, *evidence.parts("LAW1.sample"))
     assert [window.status for window in windows] == ["void", "valid"]
     assert "the server restarted" in windows[0].reasons[0]
     for stage in ("GRD1", "CTR.windows"):
@@ -284,6 +287,10 @@ def test_what_agrees_with_the_plan_may_be_said_again(selected: Path) -> None:
         ({"endpoint": "http://user:secret@a/v1"}, "--endpoint contradicts .*: none."),
         ({"metrics": "http://a/metrics"}, "--metrics contradicts .*: none."),
         ({"model": "m"}, "--model contradicts .*: none."),
+        ({"api": "chat"}, "--api contradicts .*: completions."),
+        ({"stream": True}, "--stream contradicts .*: False."),
+        ({"tokenizer": "vocab.json"}, "--tokenizer contradicts .*: none."),
+        ({"segment": "answer"}, "--segment contradicts .*: all."),
         ({"out": Path("elsewhere")}, "--out contradicts"),
         ({"seed": 0, "alpha": 0.1, "concurrency": 1}, "--alpha contradicts"),
     ],

@@ -61,7 +61,7 @@ def test_a_mutant_violates(tmp_path: Path, name: str, check_id: str) -> None:
 
 @pytest.mark.parametrize("name", ["resid-from-target", "reuse-uniform"])
 def test_the_quick_suite_names_total_variation_with_interval_and_witness(tmp_path: Path, name: str) -> None:
-    audit = small_audit(tmp_path, suite=load_suite("quick"), engine=f"mutant:{name}", select=("LAW1",))
+    audit = small_audit(tmp_path, suite=load_suite("quick"), engine=f"mutant:{name}", select=("LAW1",), fixed_n=True)
     found = finding(run_audit(audit), "LAW1")
     assert found.effect is not None
     assert found.effect.name == "total variation"
@@ -102,7 +102,8 @@ def test_another_seed_asks_for_other_draws(tmp_path: Path) -> None:
     tokens = []
     for seed in (0, 1):
         run_audit(small_audit(tmp_path / str(seed), select=("LAW1",), seed=seed))
-        tokens.append(read_evidence(tmp_path / str(seed)).draws("LAW1.sample")["subject"].tokens)
+        evidence = read_evidence(tmp_path / str(seed))
+        tokens.append(evidence.draws(*evidence.parts("LAW1.sample"))["subject"].tokens)
     assert tokens[0].shape != tokens[1].shape or (tokens[0] != tokens[1]).any()
 
 
@@ -183,14 +184,16 @@ def test_a_key_is_nowhere_in_the_evidence(tmp_path: Path) -> None:
     [
         ({"reference": "http://b:1/v1", "metrics": "http://c/metrics"}, {"endpoint": "sk"}),
         (
-            {"reference": "http://a:2/v1", "metrics": "http://A/metrics"},
+            {"reference": "http://a:1/v2", "metrics": "http://A:1/metrics"},
             dict.fromkeys(("endpoint", "reference", "metrics"), "sk"),
         ),
+        ({"reference": "http://a:2/v1", "metrics": "http://a/metrics"}, {"endpoint": "sk"}),
+        ({"reference": "https://a:1/v1", "metrics": "https://a/metrics"}, {"endpoint": "sk"}),
         ({"reference": "http://a.b/v1", "reference_api_key": "sk-r"}, {"endpoint": "sk", "reference": "sk-r"}),
         ({"reference": "http://a:2/v1", "reference_api_key": "sk-r"}, {"endpoint": "sk", "reference": "sk-r"}),
     ],
 )
-def test_a_key_for_one_host_is_never_shown_to_another(
+def test_a_key_for_one_origin_is_never_shown_to_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, addresses: dict[str, str], keys: dict[str, str]
 ) -> None:
     shown: dict[str, str | None] = {}
@@ -200,9 +203,11 @@ def test_a_key_for_one_host_is_never_shown_to_another(
 
     def reach(arm: Arm, access: Access) -> None:
         shown["endpoint" if arm.role == "subject" else "reference"] = access.api_key
+        assert bool(access.headers) == (access.api_key == "sk")
 
     def read(url: str, access: Access) -> None:
         shown["metrics"] = access.api_key
+        assert bool(access.headers) == (access.api_key == "sk")
 
     def stop(folder: Path) -> None:
         raise Reached
@@ -210,9 +215,9 @@ def test_a_key_for_one_host_is_never_shown_to_another(
     for name, replaced in (("build", reach), ("MetricsAddress", read), ("Recorder", stop)):
         monkeypatch.setattr(running, name, replaced)
     with pytest.raises(Reached):
-        run_audit(small_audit(tmp_path, endpoint="http://a:1/v1", api_key="sk", **addresses))
+        run_audit(small_audit(tmp_path, endpoint="http://a:1/v1", api_key="sk", headers={"X": "sk"}, **addresses))
     assert {name: key for name, key in shown.items() if key} == keys
-    assert "sk" not in repr(small_audit(tmp_path, api_key="sk", reference_api_key="sk-r"))
+    assert "sk" not in repr(small_audit(tmp_path, api_key="sk", reference_api_key="sk-r", headers={"X": "sk"}))
 
 
 def test_the_report_is_made_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from specaudit.audit.events import Judging, Probed, RequestEnded, Resumed, StageStarted
+from specaudit.audit.events import Judging, Probed, RateLimited, RequestEnded, Resumed, StageStarted
 from specaudit.cli import progress
 from specaudit.cli.progress import listener
 from specaudit.model.capabilities import Capabilities
@@ -107,3 +107,14 @@ def test_the_bar_of_a_resumed_stage_begins_where_it_was() -> None:
             listen(event)
         assert (bar.tasks[0].completed, bar.tasks[0].total) == (3, 3)
     assert "going on behind 1,200 answered requests" in out.getvalue()
+
+
+def test_a_limit_on_the_rate_is_told_with_and_without_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    told = "the reference limits its requests: it is asked as often as it allows"
+    with listener(quiet=False) as listen:
+        listen(RateLimited("reference"))
+    assert capsys.readouterr().err == f"{told}\n"
+    out = io.StringIO()
+    with progress._bar(Console(file=out, force_terminal=True, width=80)) as bar:
+        progress._Bar(bar)(RateLimited("reference"))
+    assert told in out.getvalue()

@@ -184,14 +184,16 @@ def answered_once(evidence: Evidence) -> bool:
 def test_over_http_client_and_server_may_be_killed(specaudit: Specaudit, plain: Server, tmp_path: Path) -> None:
     """The client in the middle of LAW1's sample, then the server in the middle of the windows."""
     suite = tmp_path / "http.toml"
-    suite.write_text(BROKEN_OFF.read_text().replace("= 0.12", "= 0.25").replace("windows = 80", "windows = 40"))
+    suite.write_text(
+        BROKEN_OFF.read_text().replace("= 0.12", "= 0.25").replace("= 80", "= 40").replace("= 16\npilot", "= 2\npilot")
+    )
     subject = ready(start())
     port = subject.endpoint.split(":")[2].removesuffix("/v1")
     addresses = ("--endpoint", subject.endpoint, "--reference", plain.endpoint, "--metrics", subject.metrics)
     evidence = Path("out", FILE_NAME)
 
     client = command("run", "--suite", suite, "--out", "out", "-q", *addresses)
-    wait_for(evidence, lambda text: text.count('"stage":"LAW1.sample","slot"') > 4)
+    wait_for(evidence, lambda text: text.count('"stage":"LAW1.sample.0","slot"') > 4)
     client.kill()
     client.communicate(timeout=20)
     assert not read_evidence(Path("out")).sealed
@@ -216,7 +218,7 @@ def test_over_http_client_and_server_may_be_killed(specaudit: Specaudit, plain: 
     assert ran.code == 0, ran.out
     assert whole.sealed
     assert answered_once(whole)
-    sample, windows = (block_windows(whole, stage) for stage in ("LAW1.sample", "CTR.windows"))
+    sample, windows = (block_windows(whole, *whole.parts(name)) for name in ("LAW1.sample", "CTR.windows"))
     (cut,) = [window for window in sample if window.status != "valid"]
     assert "somebody else used the server" in cut.reasons[0]
     reasons = [window.reasons[0] for window in windows if window.status != "valid"]

@@ -16,7 +16,16 @@ def test_a_port_that_is_taken(specaudit: Specaudit, snapshot: SnapshotAssertion)
     assert text == snapshot
 
 
-@pytest.mark.parametrize("arguments", [["--engine", "mutant:reuse-unifrom"], ["--engine", "openai"], ["--port", "-1"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--engine", "mutant:reuse-unifrom"],
+        ["--engine", "openai"],
+        ["--port", "-1"],
+        ["--ignore-temperature"],
+        ["--cache", "all"],
+    ],
+)
 def test_a_usage_error(specaudit: Specaudit, snapshot: SnapshotAssertion, arguments: list[str]) -> None:
     ran = specaudit("serve", *arguments)
     assert ran.code == 2

@@ -46,16 +46,25 @@ def test_loose_keys_are_for_run_and_tables_for_the_command_of_their_name() -> No
     )
     assert from_files(COMMANDS, load) == {
         "run": {"suite": "mine.toml", "draft_tokens": 2, "allow_inconclusive": True, "alpha": 0.01, "json": True},
+        "plan": {"suite": "mine.toml", "draft_tokens": 2, "alpha": 0.01},
         "serve": {"port": 0, "model_name": "m"},
     }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_can_be_set_in_a_file(name: str) -> None:
+def test_every_option_can_be_set_in_a_file(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "secret")
     kinds = {"boolean": "true", "integer": "7", "integer range": "7", "float": "0.2", "float range": "0.2"}
-    kinds |= {"choice": "'json'", "report_file": "['junit=a.xml', 'json=b.json']"}
+    kinds |= {"report_file": "['junit=a.xml', 'json=b.json']", "secret_header": "['X-Key=KEY']", "seconds": "'5s'"}
     options = [option for option in load(name).params if isinstance(option, click.Option)]
-    lines = [f"{max(o.opts, key=len).lstrip('-')} = {kinds.get(o.type.name, repr('x'))}" for o in options]
+    values = [
+        repr(o.type.choices[0]) if isinstance(o.type, click.Choice) else kinds.get(o.type.name, "'x'") for o in options
+    ]
+    values = [
+        f"[{value}]" if o.multiple and not value.startswith("[") else value
+        for o, value in zip(options, values, strict=True)
+    ]
+    lines = [f"{max(o.opts, key=len).lstrip('-')} = {value}" for o, value in zip(options, values, strict=True)]
     Path("specaudit.toml").write_text("\n".join([f"[{name}]", *lines]))
     found = from_files(COMMANDS, load)[name]
     assert set(found) == {option.name for option in options}
@@ -64,9 +73,9 @@ def test_every_option_can_be_set_in_a_file(name: str) -> None:
 
 def test_pyproject_counts_where_there_is_no_file_of_our_own() -> None:
     Path("pyproject.toml").write_text('[project]\nname = "x"\n[tool.specaudit]\nsuite = "a.toml"\n')
-    assert from_files(COMMANDS, load) == {"run": {"suite": "a.toml"}}
+    assert from_files(COMMANDS, load) == {name: {"suite": "a.toml"} for name in ("run", "plan")}
     Path("specaudit.toml").write_text('suite = "b.toml"\n')
-    assert from_files(COMMANDS, load) == {"run": {"suite": "b.toml"}}
+    assert from_files(COMMANDS, load) == {name: {"suite": "b.toml"} for name in ("run", "plan")}
     Path("specaudit.toml").write_text("")
     assert from_files(COMMANDS, load) == {}
 
@@ -81,7 +90,7 @@ def test_a_pyproject_of_others_says_nothing_to_us() -> None:
     [
         ('siute = "quick"\n', "specaudit.toml, run: unknown key 'siute'. Did you mean 'suite'?"),
         ("[run]\ndraft_token = 3\n", "specaudit.toml, run: unknown key 'draft_token'. Did you mean 'draft-tokens'?"),
-        ('api-key = "sk"\n', "specaudit.toml, run: unknown key 'api-key'."),
+        ('api-key = "sk"\n', "specaudit.toml, run: unknown key 'api-key'. Did you mean 'api'?"),
         ("[serve]\nsuite = 'quick'\n", "specaudit.toml, serve: unknown key 'suite'."),
         ("[rn]\nsuite = 'quick'\n", "specaudit.toml: there is no command 'rn'. Did you mean 'run'?"),
         ("suite = 3\n", "specaudit.toml, run: 'suite' must be a text in quotes, and is 3."),

@@ -1,0 +1,1 @@
+"""Calibration: what the tool itself catches, and how often it cries wolf."""

@@ -1,0 +1,188 @@
+"""The kill matrix: every check on every mutant and control, at every level of evidence that makes a difference."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+
+from specaudit.calibrate.drive import HIDDEN, Level, drive, tokens_of
+from specaudit.calibrate.subjects import DRAFT_TOKENS, decoder, family_of, plain, reference_of, sampling_of, world_of
+from specaudit.checks import registry
+from specaudit.checks.interface import budget_of
+from specaudit.decoding.decoder import SpeculativeDecoder
+from specaudit.decoding.models.markov import MarkovModel
+from specaudit.engines.reference import ReferenceEngine
+from specaudit.model.calibration import Kill
+from specaudit.model.evidence import Evidence
+from specaudit.model.finding import Finding
+from specaudit.model.plan import Arm, Plan
+from specaudit.model.record import Record
+from specaudit.model.suite import Suite
+from specaudit.version import VERSION
+
+ALPHA = 1e-3
+CONCURRENCY = 8
+
+LEVELS = ("exact", "scored", "sampled", "text")
+ANY = "any"
+
+BY_LEVEL = ("GRD1", "LAW1", "LAW3")
+"""Checks that judge by what is revealed of the target; all others ask the subject alone."""
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "GRD1": {"prompts": 64, "max_tokens": 32},
+    "LAW1": {"tolerance": 0.05},
+    "LAW3": {"tolerance": 0.1, "prompts": 1, "choices": 8},
+}
+"""What differs from the checks' own defaults."""
+
+DRAWN: Mapping[str, Any] = {"max_tokens": 16}
+"""Settings of LAW3 where no law is told: then every scored token is a request."""
+
+CLOSER: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("block-verify-wrong-residual", "LAW1"): {"tolerance": 0.02},
+}
+"""Settings, by mutant and check, for a fault that is smaller than what is tolerated otherwise."""
+
+QUICK: Mapping[str, Mapping[str, Any]] = {
+    "GRD1": {"prompts": 16, "max_tokens": 16},
+    "LAW1": {"tolerance": 0.15, "max_completions": 1000, "pilot": 400},
+    "LAW2": {"prompts": 16, "max_tokens": 12},
+    "LAW3": {"tolerance": 0.2, "max_tokens": 32, "prompts": 1, "choices": 8},
+    "LAW4": {"requests": 32},
+    "SED1": {"prompts": 16, "max_tokens": 12},
+    "CTR1": {"windows": 4, "choices": 4},
+    "CTR2": {"windows": 2, "choices": 8, "long_windows": 2, "long_choices": 4},
+    "CTR3": {"windows": 20, "requests": 2, "choices": 4, "max_tokens": 16},
+    "CTR4": {"prompts": 8, "max_tokens": 16},
+    "CTR5": {"windows": 1, "choices": 4, "prompts": 12, "repeats": 4, "repeated_tokens": 16},
+}
+"""Less of everything, so that a calibration ends in two minutes; what needs more tokens than these survives."""
+
+QUICK_BEYOND_CHAINS = ("GRD1", "LAW3", "CTR1", "CTR4")
+"""Checks of a quick calibration in worlds whose models take long to compute."""
+
+_STATED_ON = 256
+_STATED_WIDTH = 0.15
+
+
+class KillTask(Record, frozen=True, kw_only=True, tag="kill"):
+    """One cell of the matrix."""
+
+    subject: str
+    check: str
+    level: str
+    settings: dict[str, Any]
+    seed: int
+
+
+def kill_tasks(subjects: list[str], *, quick: bool, seed: int) -> list[KillTask]:
+    """Return the cells of the matrix.
+
+    The exact law is revealed in worlds of Markov chains only; where it is not, that level is left out.
+    """
+    return [
+        KillTask(
+            subject=subject,
+            check=check,
+            level=level,
+            settings=_settings(subject, check, level, quick=quick),
+            seed=seed,
+        )
+        for subject in subjects
+        for check, level in _cells(subject, quick=quick)
+    ]
+
+
+def kill(task: KillTask) -> Kill:
+    """Carry out one audit of one check; a subject that crashes is told as crashed."""
+    told: Finding | None = None
+    tokens = 0
+    try:
+        told, evidence = _audited(task)
+        early = told.betting.rejected_after if told.betting else None
+        tokens = early or tokens_of(evidence, list(evidence.stages))
+    except Exception as error:  # whatever a faulty decoder raises
+        crash = f"{type(error).__name__}: {error}"
+    return Kill(
+        subject=task.subject,
+        family=family_of(task.subject),
+        check=task.check,
+        level=task.level,
+        verdict=told.verdict.value if told else "crashed",
+        tokens=tokens,
+        told=told.summary if told else crash,
+    )
+
+
+def _cells(subject: str, *, quick: bool) -> Iterator[tuple[str, str]]:
+    """The checks and levels at which a subject is judged."""
+    chain = isinstance(world_of(subject).target, MarkovModel)
+    levels = LEVELS if chain else LEVELS[1:]
+    checks = [check for check in registry.locations() if chain or not quick or check in QUICK_BEYOND_CHAINS]
+    # Correct decoders differ by what the law is asked with, which all other checks do not look at.
+    alike = quick and subject.startswith("reference:")
+    for check in checks:
+        if check in BY_LEVEL:
+            for level in levels[:1] if quick else levels:
+                yield check, level
+        elif not alike:
+            yield check, ANY
+
+
+def _settings(subject: str, check: str, level: str, *, quick: bool) -> dict[str, Any]:
+    if quick:
+        return dict(QUICK.get(check, {}))
+    drawn = DRAWN if (check, level) == ("LAW3", "sampled") else {}
+    return {**SETTINGS.get(check, {}), **drawn, **CLOSER.get((plain(subject), check), {})}
+
+
+def _audited(task: KillTask) -> tuple[Finding, Evidence]:
+    """Audit the subject with one check, as `specaudit run` would, at a level of evidence."""
+    table = {**task.settings, **_conditions(task)}
+    suite = Suite(name="calibration", title="", checks={task.check: table})
+    check, settings = registry.get(task.check), registry.settings_of(suite, task.check)
+    plan = Plan(
+        tool=VERSION,
+        created="",
+        suite=suite,
+        checks=(task.check,),
+        required=(task.check,),
+        arms=(Arm(role="subject", engine=task.subject), Arm(role="reference", engine="reference")),
+        metrics="in process",
+        alpha=ALPHA,
+        seed=task.seed,
+        concurrency=CONCURRENCY,
+    )
+    subject, reference = ReferenceEngine(decoder(task.subject)), ReferenceEngine(reference_of(task.subject))
+    hidden = {} if task.level == ANY else HIDDEN[cast(Level, task.level)]
+    evidence = drive(
+        check,
+        settings,
+        plan,
+        {"subject": subject, "reference": reference},
+        reveal=task.level == "exact",
+        hidden={"subject": hidden, "reference": hidden},
+    )
+    return check.judge(settings, evidence, budget_of(plan, task.check)), evidence
+
+
+def _conditions(task: KillTask) -> dict[str, Any]:
+    """Settings without which the fault is none: sampling parameters, or the acceptance that a vendor would state."""
+    sampling = sampling_of(task.subject)
+    if task.check in ("LAW1", "LAW3") and sampling is not None:
+        return {"sampling": sampling}
+    if task.check == "CTR3" and task.subject.startswith("mutant:"):
+        return {"stated": stated_acceptance(task.subject)}
+    return {}
+
+
+@cache
+def stated_acceptance(subject: str) -> tuple[float, float]:
+    """Return the range that a vendor would state: the correct decoder's acceptance length in the subject's world."""
+    honest = SpeculativeDecoder(world_of(subject), draft_tokens=DRAFT_TOKENS)
+    prompts = np.random.default_rng(0).integers(honest.world.vocabulary_size, size=(_STATED_ON, 4))
+    honest.generate(prompts, np.arange(_STATED_ON), max_tokens=64)
+    length = 1 + honest.counters.accepted / honest.counters.drafts
+    return round(length - _STATED_WIDTH, 3), round(length + _STATED_WIDTH, 3)

@@ -1,0 +1,126 @@
+"""From results to conclusions: what survived, what was accused, which methods and medians are as they should be."""
+
+from collections.abc import Iterable, Sequence
+from math import log
+from statistics import median
+from typing import TypeVar
+
+from specaudit.calibrate.matrix import ALPHA
+from specaudit.calibrate.nulls import METHODS, RULES
+from specaudit.calibrate.subjects import TO_COME, plain
+from specaudit.checks import registry
+from specaudit.model.calibration import (
+    Alarms,
+    Calibration,
+    Divergence,
+    Kill,
+    Method,
+    Result,
+    Speed,
+    Survivor,
+    Verdicts,
+)
+from specaudit.version import VERSION
+
+IN_THE_DICTIONARY = 1.1
+LEFT_OUT = 6.0
+"""How much longer than the theoretical mean a verdict may take, where the fault is bet on and where it is not."""
+
+_KS_LEVEL = 1e-3
+
+R = TypeVar("R", bound=Result)
+
+
+def summarise(results: Sequence[Result], *, seed: int, quick: bool) -> Calibration:
+    """Conclude from the results of all tasks, in the order of the tasks."""
+    kills = _of(results, Kill)
+    divergences = _of(results, Divergence)
+    crashed = tuple(one for one in kills if one.verdict == "crashed")
+    accused = tuple(one for one in kills if one.killed and not _is_mutant(one.subject))
+    survivors = tuple(_survivors(kills, quick=quick))
+    methods = tuple(_methods(_of(results, Alarms)))
+    return Calibration(
+        tool=VERSION,
+        seed=seed,
+        quick=quick,
+        alpha=ALPHA,
+        kills=tuple(kills),
+        divergences=tuple(divergences),
+        survivors=survivors,
+        accused=accused,
+        crashed=crashed,
+        methods=methods,
+        speeds=tuple(_speeds(_of(results, Verdicts), {one.subject: one.kl for one in divergences})),
+        passed=not accused
+        and not crashed
+        and all(one.expected for one in survivors)
+        and all(method.kept for method in methods),
+    )
+
+
+def _of(results: Iterable[Result], kind: type[R]) -> list[R]:
+    return [result for result in results if isinstance(result, kind)]
+
+
+def _is_mutant(subject: str) -> bool:
+    return subject.startswith("mutant:")
+
+
+def _survivors(kills: Sequence[Kill], *, quick: bool) -> Iterable[Survivor]:
+    """Mutants that some check judged and none killed; the crashed ones are told as such."""
+    killed = {one.subject for one in kills if one.killed or one.verdict == "crashed"}
+    for subject in dict.fromkeys(one.subject for one in kills):
+        if _is_mutant(subject) and subject not in killed:
+            yield Survivor(subject=subject, expected=_expected(plain(subject), quick=quick))
+
+
+def _expected(name: str, *, quick: bool) -> str:
+    check = TO_COME.get(name, "")
+    if check and check not in registry.locations():
+        return f"{check}, which is still to come"
+    return "a calibration that is not quick" if quick else ""
+
+
+def _methods(alarms: Sequence[Alarms]) -> Iterable[Method]:
+    for name, level in dict.fromkeys((one.method, one.level) for one in alarms):
+        parts = [one for one in alarms if (one.method, one.level) == (name, level)]
+        method, most = METHODS[name], RULES[level][1]
+        p_values = [p for one in parts for p in one.p_values]
+        uniform = _uniformity(p_values) if p_values else None
+        wrong = sum(one.wrong for one in parts)
+        within = wrong <= most and (uniform is None or uniform >= _KS_LEVEL)
+        yield Method(
+            name=name,
+            error=method.error,
+            level=level,
+            audits=sum(one.audits for one in parts),
+            wrong=wrong,
+            most=most,
+            uniform_p=uniform,
+            negative_control=method.negative_control,
+            kept=within != method.negative_control,
+        )
+
+
+def _uniformity(p_values: Sequence[float]) -> float:
+    from scipy.stats import kstest
+
+    return float(f"{kstest(p_values, 'uniform').pvalue:.3g}")
+
+
+def _speeds(verdicts: Sequence[Verdicts], kl: dict[str, float | None]) -> Iterable[Speed]:
+    for one in verdicts:
+        divergence = kl.get(one.subject)
+        if divergence is None:
+            continue
+        limit = log(1 / ALPHA) / divergence
+        allowed = LEFT_OUT * limit if one.without else IN_THE_DICTIONARY * (limit + log(1 / one.weight) / divergence)
+        middle = median(float("inf") if tokens is None else tokens for tokens in one.tokens)
+        yield Speed(
+            subject=one.subject,
+            without=one.without,
+            median=middle if middle < float("inf") else None,
+            stein=float(f"{limit:.4g}"),
+            allowed=float(f"{allowed:.4g}"),
+            kept=middle <= allowed,
+        )

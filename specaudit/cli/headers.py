@@ -1,0 +1,28 @@
+"""Headers whose values come from the environment: the command line and settings name them, and hold no secret."""
+
+import os
+import re
+
+import click
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""What a header may be called (RFC 9110, 5.6.2)."""
+
+
+def secret_header(value: str) -> tuple[str, str]:
+    """Read `NAME=ENVVAR` from the command line: a header's name, and its value from the environment.
+
+    Raises:
+        click.BadParameter: it is not of that form, or there is no such variable, or a header cannot carry its value.
+    """
+    name, _, variable = value.partition("=")
+    if not _NAME.fullmatch(name) or not variable:
+        raise click.BadParameter(f"{value!r} is not NAME=ENVVAR, such as X-Api-Key=GATEWAY_KEY.")
+    found = os.environ.get(variable, "").strip()
+    if not found:
+        raise click.BadParameter(
+            f"There is no environment variable {variable!r}: the value of {name} is taken from it."
+        )
+    if not (found.isascii() and found.isprintable()):
+        raise click.BadParameter(f"{variable} holds characters that no HTTP header can carry.")
+    return name, found

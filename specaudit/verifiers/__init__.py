@@ -1,0 +1,1 @@
+"""Other people's verifiers under test: random worlds, the calls, and what their outcomes show."""
