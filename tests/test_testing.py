@@ -106,6 +106,22 @@ def one_coin_for_all_rows(draft, q, p, num_draft, rng):
     return outcome_of(ChainVerifier())(draft, q, p, num_draft, Shared())
 
 
+def coins_shared_by_two(draft, q, p, num_draft, rng):
+    class Shared:
+        def random(self, shape):
+            return np.repeat(rng.random((-(-shape[0] // 2), shape[1])), 2, axis=0)[: shape[0]]
+
+    return outcome_of(ChainVerifier())(draft, q, p, num_draft, Shared())
+
+
+def test_neighbours_that_share_their_coins_are_told_as_a_pair():
+    (ragged,) = [one for one in check_verifier(coins_shared_by_two).findings if one.check == "ragged"]
+    *places, neighbours = ragged.views
+    assert neighbours.effect.low > 0
+    assert all(place.effect.low == 0 for place in places)
+    assert "the first tokens of two neighbouring rows" in ragged.summary
+
+
 @pytest.mark.parametrize("verify", [rows_swapped, one_coin_for_all_rows])
 def test_rows_that_depend_on_each_other_are_told(verify):
     verdicts = {finding.check: finding.verdict for finding in check_verifier(verify, rows=40_000).findings}

@@ -1,6 +1,6 @@
 """What is calibrated against: every mutant, every control, and the correct decoder; and how to ask for their faults."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.worlds import WORLDS, World
@@ -47,21 +47,27 @@ def subjects() -> list[str]:
     """Return all mutants at their default dose, all controls, and correct decoders asked as the mutants are."""
     mutants = (f"mutant:{name}" for name in registry.names())
     controls = (f"control:{name}" for name in registry.controls())
-    named = (f"reference:{name}" for name in reversed(registry.names()))
-    ways = {(world_of(subject).name, sampling_of(subject)): subject for subject in named}
-    return [*mutants, *controls, *sorted(ways.values())]
+    return [*mutants, *controls, *_correct(registry.names())]
 
 
 def chosen(names: tuple[str, ...]) -> list[str]:
-    """Return the mutants of those names, perhaps with doses, each with its correct decoder; all subjects without names.
+    """Return the mutants of those names, perhaps with doses, and their correct decoders; all subjects without names.
 
     Raises:
         UsageError: there is no such mutant, or its dose is out of range; the message names the nearest.
     """
-    for name in names:
-        found(f"mutant:{name}")
-    pairs = [(f"mutant:{name}", f"reference:{name.partition(':')[0]}") for name in names]
-    return list(dict.fromkeys(one for pair in pairs for one in pair)) or subjects()
+    mutants = list(dict.fromkeys(f"mutant:{name}" for name in names))
+    for subject in mutants:
+        found(subject)
+    return [*mutants, *_correct(map(plain, mutants))] if mutants else subjects()
+
+
+def _correct(mutants: Iterable[str]) -> list[str]:
+    """One correct decoder for each world and each sampling that these mutants are asked in."""
+    ways: dict[object, str] = {}
+    for subject in (f"reference:{name}" for name in mutants):
+        ways.setdefault((world_of(subject).name, sampling_of(subject)), subject)
+    return list(ways.values())
 
 
 def found(subject: str) -> registry.Mutant:

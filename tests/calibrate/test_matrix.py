@@ -55,6 +55,7 @@ def test_what_is_right_is_not(subject, check, level):
 
 def test_the_tokens_are_those_up_to_the_verdict():
     early, late = cell("mutant:resid-from-target", "LAW1"), cell("mutant:resid-from-target", "LAW1", fixed_n=True)
+    assert f"after {early.tokens:,}" in early.told
     assert early.tokens < 2000 < late.tokens
     assert late.killed
 

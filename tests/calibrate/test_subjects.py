@@ -57,13 +57,13 @@ def test_quantised_subjects_are_held_against_the_quantised_target():
     assert decoder("reference:fp8-batch-scale").world.target is reference_of("mutant:fp8-batch-scale").world.target
 
 
-def test_chosen_mutants_come_with_their_correct_decoders():
-    assert chosen(("lenience:0.9", "resid-abs", "lenience:0.8")) == [
+def test_chosen_mutants_come_with_a_correct_decoder_for_each_way_of_asking():
+    assert chosen(("lenience:0.9", "resid-abs", "target-unwarped", "lenience:0.9")) == [
         "mutant:lenience:0.9",
-        "reference:lenience",
         "mutant:resid-abs",
-        "reference:resid-abs",
-        "mutant:lenience:0.8",
+        "mutant:target-unwarped",
+        "reference:lenience",
+        "reference:target-unwarped",
     ]
     assert chosen(()) == subjects.subjects()
 

@@ -53,10 +53,10 @@ def pairwise():
     rng = np.random.default_rng(0)
     cover = []
     while pairs:
-        candidates = [_filled(dict(min(pairs, key=sorted)), pairs, rng) for _ in range(20)]
+        candidates = [_filled(dict(sorted(min(pairs, key=sorted))), pairs, rng) for _ in range(20)]
         best = max(candidates, key=lambda one: len(_pairs(one) & pairs))
         pairs -= _pairs(best)
-        cover.append(best)
+        cover.append({name: best[name] for name in FACTORS})
     return cover
 
 

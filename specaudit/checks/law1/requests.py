@@ -153,10 +153,14 @@ def _needed_sampled(settings: LawSettings, plan: Plan, classes: TokenClasses, su
     shares = np.array(list(classes.cells.values())) / pilot
 
     def needed(count: int) -> int:
-        # The subject's own counts choose the cells: one that expects little more than it needs may fall short of it.
-        kept = shares * count >= 2 * MIN_EXPECTED + 2 * sqrt(2 * MIN_EXPECTED)
-        left = settings.tolerance - float(shares[~kept].sum()) - 3 / pilot - 3 / count
-        return _needed(int(kept.sum()), left, delta=plan.alpha / 2, success=success, samples=2)
+        # The subject's own counts choose the cells, so that it is not known of each on which side it will be: those
+        # that may stand for themselves have degrees of freedom, those that may not are part of the tail, and so is
+        # the rarest that does.
+        spread = 2 * sqrt(2 * MIN_EXPECTED)
+        kept, may = (shares * count >= 2 * MIN_EXPECTED + side * spread for side in (1, -1))
+        tail = float(shares[~kept].sum()) + float(shares[kept].min(initial=1.0))
+        left = settings.tolerance - tail - 3 * sqrt(tail / count) - 3 / pilot - 3 / count
+        return _needed(int(may.sum()), left, delta=plan.alpha / 2, success=success, samples=2)
 
     return _smallest(needed, settings.max_completions)
 

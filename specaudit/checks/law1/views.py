@@ -194,22 +194,22 @@ def _bound_between(
 
     Here the subject's words alone choose which cells stand for themselves. What the lump of the others can hide is
     bounded by the reference's share in it, and that is an honest estimate only where the reference had no say in
-    what the lump is.
+    what the lump is. A lump that would be ill filled takes the rarest cell in; the share is always counted with it.
     """
     ours, theirs = [], []
-    lumped = 0
+    hidden = 0
     for prompt in range(settings.prompts):
         mine, other = (
             classes.counts(prompt, word_counts(settings, draws, depth, prompt)) for draws in (subject, reference)
         )
         enough = MIN_EXPECTED * (mine.total() + other.total()) / max(1, min(mine.total(), other.total()))
         cells = sorted((word for word in mine if mine[word] >= enough), key=lambda word: (-mine[word], str(word)))
-        while len(cells) > 1 and 0 < mine.total() - sum(mine[word] for word in cells) < enough:
-            cells.pop()
-        ours.append(_row(mine, cells))
-        theirs.append(_row(other, cells))
-        lumped += int(theirs[-1][-1])
-    tail = proportion_upper(lumped, len(reference.tokens), delta / 2)
+        hidden += int(_row(other, cells[:-1])[-1])
+        lump = int(_row(mine, cells)[-1] + _row(other, cells)[-1])
+        stand = cells[:-1] if 0 < lump < enough and len(cells) > 1 else cells
+        ours.append(_row(mine, stand))
+        theirs.append(_row(other, stand))
+    tail = proportion_upper(hidden, len(reference.tokens), delta / 2)
     return tv_upper_bound(homogeneity(ours, theirs), delta=delta / 2, tail_mass=tail)
 
 
