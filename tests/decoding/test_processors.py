@@ -36,7 +36,9 @@ def test_the_result_is_a_law_on_allowed_tokens(logits, temperature, top_k, top_p
     assert law.sum() == pytest.approx(1, abs=1e-12)
     assert (law >= 0).all()
     assert (law[np.isneginf(logits)] == 0).all()
-    assert law[np.argmax(logits)] == law.max() > 0
+    # Logits that differ by less than a rounding of their exponentials are equally likely.
+    whole = process(logits, sampling(temperature))
+    assert whole[np.argmax(law)] == whole.max()
 
 
 @steady
