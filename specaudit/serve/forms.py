@@ -22,7 +22,7 @@ class StreamOptions(msgspec.Struct, kw_only=True):
     include_usage: bool = False
 
 
-class Form(msgspec.Struct, kw_only=True):
+class _Form(msgspec.Struct, kw_only=True):
     """What both kinds of body have in common. Unknown fields are ignored in silence, as real servers do."""
 
     model: str
@@ -51,30 +51,14 @@ class Form(msgspec.Struct, kw_only=True):
         """Tokens per choice at most."""
         return _DEFAULT_CAP if self.max_tokens is None else self.max_tokens
 
-    @property
-    def wanted_logprobs(self) -> int | None:
-        """Most likely tokens that are reported at each position; None reports nothing."""
-        raise NotImplementedError
-
-    def prompts(self, date: str | None) -> list[Prompt]:
-        """Return what is to be continued; a chat template prints the date.
-
-        Raises:
-            ValueError: it is not of the form.
-        """
-        raise NotImplementedError
-
-    def requests(self, *, unseeded: int, temperature: float = 1.0, date: str | None = None) -> list[Request]:
-        """Return one request per prompt.
+    def _requests(self, prompts: list[Prompt], logprobs: int | None, *, unseeded: int, **more: Any) -> list[Request]:
+        """One request per prompt.
 
         A seed serves every prompt of a batch, as in vLLM; without one, the draws take the seeds from `unseeded` on,
-        one each. `temperature` and `date` are those of a request that names none.
-
-        Raises:
-            ValueError: the prompt is not of the form.
+        one each.
         """
         sampling = Sampling(
-            temperature=temperature if self.temperature is None else self.temperature,
+            temperature=1.0 if self.temperature is None else self.temperature,
             top_k=max(0, self.top_k),
             top_p=self.top_p,
             min_p=self.min_p,
@@ -94,13 +78,14 @@ class Form(msgspec.Struct, kw_only=True):
                 max_tokens=self.cap,
                 stop_token_ids=tuple(self.stop_token_ids),
                 ignore_eos=self.ignore_eos,
-                logprobs=self.wanted_logprobs,
+                logprobs=logprobs,
+                **more,
             )
-            for index, prompt in enumerate(self.prompts(date))
+            for index, prompt in enumerate(prompts)
         ]
 
 
-class CompletionForm(Form, kw_only=True):
+class CompletionForm(_Form, kw_only=True):
     """The body of a completion request."""
 
     prompt: str | list[int | str | list[int]] = ""
@@ -114,24 +99,23 @@ class CompletionForm(Form, kw_only=True):
         """Most likely tokens that are reported at each position; None reports nothing."""
         return self.logprobs
 
-    def requests(self, *, unseeded: int, temperature: float = 1.0, date: str | None = None) -> list[Request]:
+    def requests(self, *, unseeded: int, date: str | None = None) -> list[Request]:
         """Return one request per prompt, whose tokens are scored if their logprobs are wanted.
 
-        Raises:
-            ValueError: the prompt is not of the form.
-        """
-        requests = super().requests(unseeded=unseeded, temperature=temperature, date=date)
-        if self.prompt_logprobs is None:
-            return requests
-        count = max(self.prompt_logprobs, self.logprobs or 0)
-        return [msgspec.structs.replace(request, score_from=1, logprobs=count) for request in requests]
-
-    def prompts(self, date: str | None) -> list[Prompt]:
-        """Return the prompt, or the prompts of a batch.
+        Args:
+            unseeded: where the seeds of a request without one begin.
+            date: printed by chat templates only.
 
         Raises:
             ValueError: the prompt mixes token ids with prompts.
         """
+        prompts = self._prompts()
+        if self.prompt_logprobs is None:
+            return self._requests(prompts, self.logprobs, unseeded=unseeded)
+        count = max(self.prompt_logprobs, self.logprobs or 0)
+        return self._requests(prompts, count, unseeded=unseeded, score_from=1)
+
+    def _prompts(self) -> list[Prompt]:
         if isinstance(self.prompt, str):
             return [self.prompt]
         ids = [item for item in self.prompt if isinstance(item, int)]
@@ -142,7 +126,7 @@ class CompletionForm(Form, kw_only=True):
         return [item if isinstance(item, str) else tuple(item) for item in self.prompt if not isinstance(item, int)]
 
 
-class ChatForm(Form, kw_only=True):
+class ChatForm(_Form, kw_only=True):
     """The body of a chat request."""
 
     messages: list[Message]
@@ -162,11 +146,20 @@ class ChatForm(Form, kw_only=True):
         """Most likely tokens that are reported at each position; None reports nothing."""
         return (self.top_logprobs or 0) if self.logprobs else None
 
-    def prompts(self, date: str | None) -> list[Prompt]:
-        """Return the conversation as the chat template renders it.
+    def requests(self, *, unseeded: int, date: str | None = None) -> list[Request]:
+        """Return the one request for the conversation as the chat template renders it.
+
+        Args:
+            unseeded: where the seeds of a request without one begin.
+            date: what the template prints, unless the request pins it.
 
         Raises:
             ValueError: the template cannot render it.
         """
         pinned = None if date is None else str(self.chat_template_kwargs.get("date_string", date))
-        return [rendered(self.messages, date=pinned)]
+        prompts: list[Prompt] = [rendered(self.messages, date=pinned)]
+        return self._requests(prompts, self.wanted_logprobs, unseeded=unseeded)
+
+
+Form = CompletionForm | ChatForm
+"""Either body."""

@@ -195,6 +195,6 @@ def test_what_the_template_cannot_render_is_refused(messages, said):
         chat(messages=messages).requests(unseeded=0)
 
 
-def test_the_default_temperature_is_the_servers():
-    assert chat().requests(unseeded=0, temperature=0.7)[0].sampling.temperature == 0.7
-    assert chat(temperature=0.5).requests(unseeded=0, temperature=0.7)[0].sampling.temperature == 0.5
+def test_without_a_temperature_it_is_1():
+    assert chat().requests(unseeded=0)[0].sampling.temperature == 1
+    assert chat(temperature=0.5).requests(unseeded=0)[0].sampling.temperature == 0.5
