@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from specaudit.model.completion import Completion
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Effect, Witness
+from specaudit.model.finding import Witness
 from specaudit.model.plan import PlannedRequest
 from specaudit.model.request import Prompt, Request
-from specaudit.stats.intervals import proportion_lower, proportion_upper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,17 +18,6 @@ class Comparison:
     different: int
     witness: Witness | None
     """The first pair that differs."""
-
-    def effect(self, name: str, *, alpha: float, delta: float, tolerance: float) -> Effect:
-        """Return the share of different pairs, between Clopper-Pearson bounds."""
-        return Effect(
-            name=name,
-            value=self.different / self.pairs,
-            low=proportion_lower(self.different, self.pairs, alpha),
-            high=proportion_upper(self.different, self.pairs, delta),
-            confidence=1 - delta,
-            tolerance=tolerance,
-        )
 
 
 def in_pairs(

@@ -10,6 +10,7 @@ from specaudit.checks.commands import rerun
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
 from specaudit.checks.interface import Budget, Check
 from specaudit.checks.seeds import first_seed
+from specaudit.checks.shares import decided, share
 from specaudit.checks.windows import block_windows, coverage, missing_path, paths_taken, whole_windows
 from specaudit.counters.defects import Defect, defects_in
 from specaudit.counters.window import Window
@@ -19,7 +20,6 @@ from specaudit.model.finding import Effect, Finding, Verdict
 from specaudit.model.plan import Plan, PlannedRequest, Stage
 from specaudit.model.request import Request
 from specaudit.prompts.choose import choose_prompts
-from specaudit.stats.intervals import proportion_upper
 
 LONG = "CTR2"
 
@@ -111,8 +111,14 @@ class Identities(Check[IdentitySettings]):
         failing = [window for window in usable if _failures(window)]
         whole = [w.window for stage in stages for w in whole_windows(evidence, stage) if w.window is not None]
         taken = coverage(evidence, *stages)
-        upper = proportion_upper(len(failing), len(usable), budget.delta)
-        verdict, summary = _verdict(settings, len(usable), failing, whole, upper)
+        effect = share(
+            "share of windows in which the counters disagree",
+            len(failing),
+            len(usable),
+            delta=budget.delta,
+            tolerance=settings.tolerance,
+        )
+        verdict, summary = _verdict(settings, len(usable), failing, whole, effect)
         if verdict is Verdict.CONFORMS and (missing := missing_path(evidence, stages, taken)):
             verdict, summary = Verdict.INCONCLUSIVE, f"{summary} But {missing}."
         return Finding(
@@ -120,14 +126,7 @@ class Identities(Check[IdentitySettings]):
             verdict=verdict,
             required=settings.required,
             summary=summary,
-            effect=Effect(
-                name="share of windows in which the counters disagree",
-                value=len(failing) / len(usable),
-                low=None,
-                high=upper,
-                confidence=1 - budget.delta,
-                tolerance=settings.tolerance,
-            ),
+            effect=effect,
             coverage=paths_taken(taken),
             measured={"usable windows": float(len(usable)), "windows": float(len(windows))},
             notes=_notes(usable),
@@ -137,7 +136,7 @@ class Identities(Check[IdentitySettings]):
 
 
 def _verdict(
-    settings: IdentitySettings, usable: int, failing: Sequence[Window], whole: Sequence[Window], upper: float
+    settings: IdentitySettings, usable: int, failing: Sequence[Window], whole: Sequence[Window], effect: Effect
 ) -> tuple[Verdict, str]:
     wrong = [failure for window in whole for failure in _failures(window)]
     if wrong:
@@ -147,7 +146,7 @@ def _verdict(
             f"The counters do not add up in {len(failing)} of {usable} windows and do over all of them, as if they "
             f"lagged behind: {_failures(failing[0])[0]}."
         )
-    if upper >= settings.tolerance:
+    if decided(effect, settings.tolerance) is not Verdict.CONFORMS:
         return Verdict.INCONCLUSIVE, f"The counters add up, but in {usable} windows only."
     return Verdict.CONFORMS, f"The counters add up in all of {usable} windows."
 

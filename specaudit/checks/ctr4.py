@@ -8,15 +8,15 @@ import msgspec
 from specaudit.checks.commands import rerun
 from specaudit.checks.interface import POWER, Budget, Check, budget_of
 from specaudit.checks.seeds import first_seed
+from specaudit.checks.shares import decided, share
 from specaudit.model.completion import Response
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Effect, Finding, Verdict, Witness
+from specaudit.model.finding import Finding, Verdict, Witness
 from specaudit.model.plan import Plan, PlannedRequest, Stage
 from specaudit.model.request import Request, Sampling
 from specaudit.model.suite import CheckSettings
 from specaudit.prompts.choose import choose_prompts
-from specaudit.stats.intervals import proportion_upper
 from specaudit.stats.power import detectable_share
 
 _STAGE = "CTR4"
@@ -108,31 +108,22 @@ class Billing(Check[BillingSettings]):
         over = [bill for bill in bills if bill.billed > bill.most]
         under = [bill for bill in bills if bill.billed < bill.least]
         wrong = len(over) + len(under)
-        high = proportion_upper(wrong, len(bills), budget.delta)
+        effect = share("share of wrong bills", wrong, len(bills), delta=budget.delta, tolerance=settings.tolerance)
         if over:
-            verdict, summary = (
-                Verdict.VIOLATES,
-                f"{len(over)} of {len(bills)} answers are billed for more than arrived.",
-            )
+            verdict = Verdict.VIOLATES
+            summary = f"{len(over)} of {len(bills)} answers are billed for more than arrived."
         elif under:
             verdict = Verdict.INCONCLUSIVE
             summary = f"{len(under)} of {len(bills)} answers are billed for less than arrived."
         else:
-            verdict = Verdict.CONFORMS if high < settings.tolerance else Verdict.INCONCLUSIVE
+            verdict = decided(effect, settings.tolerance)
             summary = f"All of {len(bills)} bills are for the tokens that arrived."
         return Finding(
             check=self.id,
             verdict=verdict,
             required=settings.required,
             summary=summary,
-            effect=Effect(
-                name="share of wrong bills",
-                value=wrong / len(bills),
-                low=None,
-                high=high,
-                confidence=1 - budget.delta,
-                tolerance=settings.tolerance,
-            ),
+            effect=effect,
             alpha=budget.alpha,
             witness=_witness((over or under)[0]) if wrong else None,
             assumptions=("tokens are those that the engine reveals",),

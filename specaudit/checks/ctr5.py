@@ -12,6 +12,7 @@ from specaudit.checks.control import no_greedy_decoding, only_copies
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
 from specaudit.checks.interface import Budget, Check
 from specaudit.checks.seeds import first_seed
+from specaudit.checks.shares import share
 from specaudit.checks.windows import block_windows
 from specaudit.counters.window import Window
 from specaudit.model.evidence import Evidence
@@ -19,7 +20,6 @@ from specaudit.model.finding import Effect, Finding, Verdict
 from specaudit.model.plan import Plan, PlannedRequest, Stage
 from specaudit.model.request import GREEDY, Request
 from specaudit.prompts.choose import choose_prompts
-from specaudit.stats.intervals import proportion_lower, proportion_upper
 
 SHORT = "CTR5.short"
 REPEATS = "CTR5.repeats"
@@ -135,12 +135,12 @@ class _Repeated:
     different: int
 
     def effect(self, settings: SpeculationSettings, budget: Budget) -> Effect:
-        return Effect(
-            name="share of prompts accepted otherwise when asked again",
-            value=self.different / self.prompts,
-            low=proportion_lower(self.different, self.prompts, budget.alpha),
-            high=proportion_upper(self.different, self.prompts, budget.delta),
-            confidence=1 - budget.delta,
+        return share(
+            "share of prompts accepted otherwise when asked again",
+            self.different,
+            self.prompts,
+            alpha=budget.alpha,
+            delta=budget.delta,
             tolerance=settings.tolerance,
         )
 

@@ -12,18 +12,18 @@ from specaudit.checks.control import no_greedy_decoding, not_under_control
 from specaudit.checks.interface import Budget, Check, incomparable
 from specaudit.checks.seeds import first_seed
 from specaudit.checks.selfsame import is_self
+from specaudit.checks.shares import share
 from specaudit.checks.windows import coverage, nothing_drafted
 from specaudit.laws.contexts import ExactLaws
 from specaudit.model.completion import Completion
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Effect, Finding, Verdict, Witness
+from specaudit.model.finding import Finding, Verdict, Witness
 from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
 from specaudit.model.request import GREEDY, Prompt, Request, Sampling, Token
 from specaudit.model.segments import only
 from specaudit.model.suite import CheckSettings
 from specaudit.prompts.choose import choose_prompts
-from specaudit.stats.intervals import proportion_lower, proportion_upper
 
 _STAGE = "GRD1"
 _ROLES: tuple[Role, ...] = ("subject", "reference")
@@ -142,7 +142,15 @@ class PrefixEquality(Check[GreedySettings]):
         real = [d for d in divergences if d.gap != 0.0]
         hard = [d for d in real if d.gap is not None and d.gap > hard_gap]
         lost = settings.prompts - compared
-        upper = proportion_upper(len(real), compared, budget.delta) + lost / settings.prompts
+        effect = share(
+            "share of prompts that diverge",
+            len(real),
+            compared,
+            alpha=budget.delta,
+            delta=budget.delta,
+            tolerance=settings.tolerance,
+        )
+        upper = min(1.0, (effect.high or 0.0) + lost / settings.prompts)
         worst = max(real, key=lambda d: -1.0 if d.gap is None else d.gap, default=None)
         verdict, summary = _verdict(settings, compared, real, hard, upper, ties=len(divergences) - len(real))
         taken = coverage(evidence, _STAGE)
@@ -154,14 +162,7 @@ class PrefixEquality(Check[GreedySettings]):
             verdict=verdict,
             required=settings.required,
             summary=summary,
-            effect=Effect(
-                name="share of prompts that diverge",
-                value=len(real) / compared,
-                low=proportion_lower(len(real), compared, budget.delta),
-                high=min(1.0, upper),
-                confidence=1 - budget.delta,
-                tolerance=settings.tolerance,
-            ),
+            effect=msgspec.structs.replace(effect, high=upper),
             alpha=budget.alpha,
             smallest_detectable=_detectable(compared),
             witness=_witness(worst) if worst else None,

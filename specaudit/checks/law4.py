@@ -9,13 +9,13 @@ from specaudit.checks.commands import rerun
 from specaudit.checks.copies import copies
 from specaudit.checks.interface import Budget, Check
 from specaudit.checks.seeds import first_seed
+from specaudit.checks.shares import decided, share
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Effect, Finding, Statistic, Verdict
+from specaudit.model.finding import Finding, Statistic, Verdict
 from specaudit.model.plan import Plan, PlannedRequest, Stage
 from specaudit.model.request import Request, Sampling
 from specaudit.model.suite import CheckSettings
 from specaudit.prompts.choose import choose_prompts
-from specaudit.stats.intervals import proportion_upper
 
 _STAGE = "LAW4"
 
@@ -93,28 +93,27 @@ class Independence(Check[IndependenceSettings]):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No two answers to one prompt came back.")
         within = are_copies(draws, budget.alpha / 2)
         p_value = min(1.0, 2 * found.p_value)
-        high = proportion_upper(found.equal, found.pairs, budget.delta)
+        effect = share(
+            "share of pairs with equal answers",
+            found.equal,
+            found.pairs,
+            delta=budget.delta,
+            tolerance=settings.tolerance,
+        )
         if within:
             verdict, summary = Verdict.VIOLATES, "Choices of one request are copies of each other."
         elif p_value <= budget.alpha:
             verdict = Verdict.VIOLATES
             summary = f"Answers are copies of each other: {found.equal} of {found.pairs} pairs of requests agree."
         else:
-            verdict = Verdict.CONFORMS if high < settings.tolerance else Verdict.INCONCLUSIVE
+            verdict = decided(effect, settings.tolerance)
             summary = f"{found.equal} of {found.pairs} pairs of requests with other seeds had equal answers."
         return Finding(
             check=self.id,
             verdict=verdict,
             required=settings.required,
             summary=summary,
-            effect=Effect(
-                name="share of pairs with equal answers",
-                value=found.equal / found.pairs,
-                low=None,
-                high=high,
-                confidence=1 - budget.delta,
-                tolerance=settings.tolerance,
-            ),
+            effect=effect,
             statistic=Statistic(
                 name="equal pairs", value=float(found.equal), p_value=p_value, method="twice Fisher's exact test"
             ),
