@@ -13,6 +13,7 @@ from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding, Verdict
 from specaudit.model.plan import Plan, Stage
 from specaudit.model.suite import CheckSettings
+from specaudit.stats.budget import step_level
 
 S = TypeVar("S", bound=CheckSettings)
 
@@ -43,7 +44,7 @@ def budget_of(plan: Plan, check_id: str, *, rejected: int = 0) -> Budget:
     """
     seed = hashlib.sha256(f"{plan.seed} {check_id}".encode()).digest()
     return Budget(
-        alpha=plan.alpha / max(1, len(plan.checks) - rejected),
+        alpha=step_level(plan.alpha, planned=len(plan.checks), rejected=rejected),
         delta=plan.alpha,
         seed=int.from_bytes(seed[:8], "big"),
     )

@@ -26,6 +26,17 @@ class Holm:
     alpha: float
 
 
+def step_level(alpha: float, *, planned: int, rejected: int) -> float:
+    """Level of the next check in Holm's procedure: those that are rejected leave their shares to the others.
+
+    Args:
+        alpha: The budget of all of them together.
+        planned: Checks that were planned; the number never shrinks.
+        rejected: Checks that are rejected already.
+    """
+    return alpha / max(1, planned - rejected)
+
+
 def holm(p_values: Mapping[str, float | None], alpha: float) -> Holm:
     """Reject step by step: with m planned, the k-th smallest p-value is compared with α/(m - k + 1).
 
@@ -43,7 +54,7 @@ def holm(p_values: Mapping[str, float | None], alpha: float) -> Holm:
     adjusted: dict[str, float] = {}
     largest = 0.0
     for rank, name in enumerate(sorted(known, key=known.__getitem__)):
-        largest = max(largest, min(1.0, (len(known) - rank) * known[name]))
+        largest = max(largest, min(1.0, known[name] / step_level(1.0, planned=len(known), rejected=rank)))
         adjusted[name] = largest
     return Holm(
         adjusted={name: adjusted[name] for name in p_values},

@@ -31,7 +31,8 @@ McDiarmid's (1989) inequality gives TV ≤ TV̂ + √(ln(1/δ) / (2 Σ_s h_s)) f
 TV ≥ TV̂ - b - √(ln(1/δ) / (2 Σ_s h_s)) where b bounds E[TV̂] - TV. Against a known law p, b is the expectation under
 equality. Cell by cell, for a binomial share r̂ of mean r ≥ p, E|r̂ - p| - |r - p| = 2 E(p - r̂)⁺, which falls as r
 grows and so is largest at r = p, where it is E|r̂ - p|; r < p likewise. Between two arms Cauchy–Schwarz gives
-E[TV̂_s] - TV_s ≤ ½ Σ_c √(r_c (1 - r_c) / h_s) ≤ ½ √((C_s - 1) / h_s), since
+E[TV̂_s] - TV_s ≤ ½ Σ_c √(r_c (1 - r_c) / h_s) ≤ ½ √((C_s - 1) / h_s) for the mean law r = (m a + n b) / (n + m), as
+x (1 - x) is concave, and since
 Σ_c √(r_c (1 - r_c)) ≤ √(C (1 - Σ r_c²)) ≤ √(C - 1).
 """
 

@@ -223,11 +223,14 @@ def _views(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget
     draws = ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS
     if how == "drawn":
         pairs = [pair for one in pairs_of(settings, evidence) for pair in one]
-        drawn = [judge_drawn(one, pairs, alpha=alpha, draws=draws, rng=rng) for one in depths]
+        drawn = [judge_drawn(one, pairs, alpha=alpha, draws=draws, rng=rng, early=not decisive) for one in depths]
         return [view for view in drawn if view is not None]
     rounds = list(scored_rounds(settings, evidence, how, budget.seed))
     law = "exact" if how == "exact" else "scored"
-    found = [judge_range(one, rounds, law, alpha=alpha, delta=budget.delta, draws=draws, rng=rng) for one in depths]
+    found = [
+        judge_range(one, rounds, law, alpha=alpha, delta=budget.delta, draws=draws, rng=rng, early=not decisive)
+        for one in depths
+    ]
     return [view for view in found if view is not None]
 
 

@@ -68,7 +68,7 @@ def bet_on_draws(settings: DepthSettings, evidence: Evidence, alpha: float) -> B
 
 
 def judge_drawn(
-    depths: Range, pairs: list[Pair], *, alpha: float, draws: int, rng: np.random.Generator
+    depths: Range, pairs: list[Pair], *, alpha: float, draws: int, rng: np.random.Generator, early: bool
 ) -> RangeView | None:
     """Test the pairs of one range for equal laws; None where there is none.
 
@@ -91,7 +91,7 @@ def judge_drawn(
         distance=distance,
         p_value=test.monte_carlo.p_value,
         missing=0.0,
-        low=distance.lower_bound(alpha),
+        low=0.0 if early else distance.lower_bound(alpha),
         high=1.0,
         witness=Witness(
             what=f"token {tokens[worst]!r} at {depths.name}",

@@ -68,8 +68,11 @@ def judge_range(
     delta: float,
     draws: int,
     rng: np.random.Generator,
+    early: bool,
 ) -> RangeView | None:
     """Test and bound the tokens of one range; None where none was scored.
+
+    A sample that was ended by what it showed has no lower bound: that of a planned size does not hold.
 
     A token becomes the point F(x-) + u p(x) of the target's cumulative law, most likely tokens first, with u uniform:
     under the target's law the points are uniform and independent, whatever the contexts, so that all can be pooled.
@@ -91,7 +94,7 @@ def judge_range(
         distance=distance,
         p_value=test.monte_carlo.p_value,
         missing=missing,
-        low=max(0.0, distance.lower_bound(alpha) - missing),
+        low=0.0 if early else max(0.0, distance.lower_bound(alpha) - missing),
         high=min(1.0, tv_upper_bound(test, delta=delta, tail_mass=hidden) + missing),
         witness=_witness(depths, found),
     )
