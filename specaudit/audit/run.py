@@ -198,7 +198,7 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listene
 def _engine(arm: Arm, audit: Audit, plan: Plan, pacer: Pacer) -> Engine:
     """The engine at an arm's address as given; the recorded one has no user name, password or query."""
     address = audit.endpoint if arm.role == "subject" or audit.reference == SELF else audit.reference
-    key = audit.reference_api_key if arm.role == "reference" else None
+    key = audit.reference_api_key if arm.role == "reference" and audit.reference != SELF else None
     access = replace(_access(audit, plan, address, key), pace=pacer.turn)
     return build(msgspec.structs.replace(arm, endpoint=address), access)
 

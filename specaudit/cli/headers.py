@@ -17,12 +17,11 @@ def secret_header(value: str) -> tuple[str, str]:
     """
     name, _, variable = value.partition("=")
     if not _NAME.fullmatch(name) or not variable:
-        raise click.BadParameter(f"{value!r} is not NAME=ENVVAR, such as X-Api-Key=GATEWAY_KEY.")
+        # What was typed is not repeated: it may be the secret itself.
+        raise click.BadParameter("A header is named as NAME=ENVVAR, such as X-Api-Key=GATEWAY_KEY.")
     found = os.environ.get(variable, "").strip()
     if not found:
-        raise click.BadParameter(
-            f"There is no environment variable {variable!r}: the value of {name} is taken from it."
-        )
+        raise click.BadParameter(f"The environment variable from which the value of {name} is taken is not set.")
     if not (found.isascii() and found.isprintable()):
         raise click.BadParameter(f"{variable} holds characters that no HTTP header can carry.")
     return name, found

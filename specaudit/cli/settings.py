@@ -63,7 +63,7 @@ def _options(command: click.Command, table: Mapping[str, Any], where: str) -> di
             raise UsageError(f"{where}: unknown key {key!r}.{nearest(name, options)}", hint=hint)
         option = options[name]
         if wanted := _wanted(option, value):
-            raise UsageError(f"{where}: {key!r} must be {wanted}, and is {value!r}.", hint=hint)
+            raise UsageError(f"{where}: {key!r} must be {wanted}, and is {_shown(value)}.", hint=hint)
         try:
             for each in value if option.multiple else [value]:
                 option.type.convert(each, option, None)
@@ -86,6 +86,13 @@ def _wanted(option: click.Option, value: Any) -> str:
     if isinstance(option.type, click.types.FloatParamType):
         return "" if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
     return "" if isinstance(value, str) else "a text in quotes"
+
+
+def _shown(value: Any) -> str:
+    """A value as it may be repeated: a text may hold a password, a number or a truth value none."""
+    if isinstance(value, bool | int | float):
+        return repr(value)
+    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a table"
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -14,6 +14,8 @@ def public_address(url: str) -> str:
         _ = parts.port  # `user:p/w@host` and the like show themselves by a port that is no number
     except ValueError:
         return UNREADABLE
+    if parts.port is not None and "@" not in parts.netloc and "@" in url:
+        return UNREADABLE  # `user:123/w@host`: the port may be the beginning of a password
     if not parts.netloc:  # no scheme, so the user name may stand anywhere before the host
         return re.split("[?#]", url, maxsplit=1)[0].rpartition("@")[2]
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -17,7 +17,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from specaudit.engines.addresses import public_address
 from specaudit.engines.interface import Access, EngineFailure, Page
-from specaudit.engines.redaction import Redaction
+from specaudit.engines.redaction import Redaction, secret_parts
 from specaudit.engines.refusals import is_web_page, words
 from specaudit.engines.routes import credentials, proxy_to, trusted
 from specaudit.engines.sse import payloads
@@ -75,7 +75,8 @@ class HttpClient:
         basic = base64.b64encode(f"{url.username}:{url.password}".encode()).decode() if url.userinfo else ""
         headers = {name: _sendable(value) for name, value in access.headers.items()}
         proxy = proxy_to(url)
-        secrets = (key, basic, url.username, url.password, *_query_values(url), *headers.values(), *credentials(proxy))
+        sent = [part for value in headers.values() for part in secret_parts(value)]
+        secrets = (key, basic, url.username, url.password, *_query_values(url), *sent, *credentials(proxy))
         self._redaction = Redaction(secrets)
         authorization = f"Basic {basic}" if basic else f"Bearer {key}"
         self._client = httpx.AsyncClient(
@@ -103,7 +104,8 @@ class HttpClient:
             EngineFailure: no answer, an error status, an error within a stream, or something that is not JSON.
         """
         answer = await self._send("POST", path, body)
-        cache = self._redaction.data(_cache_header(answer.headers))
+        cache = _cache_header(answer.headers)
+        cache = None if cache is None else self._redaction.data(cache)[:_SHOWN]
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
             return Answered(objects=(self._json(path, _text(answer)),), streamed=False, cache=cache)
         objects = tuple(self._json(path, event) for event in payloads(_text(answer)) if event != _DONE)
@@ -202,7 +204,7 @@ def _sendable(value: str) -> str:
 
 
 def _cache_header(headers: httpx.Headers) -> str | None:
-    return next((f"{name}: {headers[name]}"[:_SHOWN] for name in _CACHE_HEADERS if name in headers), None)
+    return next((f"{name}: {headers[name]}" for name in _CACHE_HEADERS if name in headers), None)
 
 
 def _seconds(retry_after: str) -> float | None:

@@ -5,13 +5,29 @@ it would change the data: short keys are looked for in messages only, and there 
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 PLACEHOLDER = "[key]"
 
 _UNMISTAKABLE = 8
 """Characters from which on a key is looked for everywhere."""
+
+
+def secret_parts(value: str) -> list[str]:
+    """Return a header's value, and whatever of it a server may echo alone.
+
+    That is the key of `Bearer KEY`, the value of a cookie, name and password of Basic authorization.
+    """
+    parts = [part for part in re.split(r"[\s;,=]+", value) if len(part) >= _UNMISTAKABLE]
+    scheme, _, encoded = value.partition(" ")
+    if scheme.lower() == "basic":
+        with suppress(ValueError):
+            pair = b64decode(encoded, validate=True).decode()
+            parts += [pair, *pair.split(":", 1)]
+    return [value, *parts]
 
 
 class Redaction:

@@ -191,6 +191,7 @@ def test_a_key_is_nowhere_in_the_evidence(tmp_path: Path) -> None:
         ({"reference": "https://a:1/v1", "metrics": "https://a/metrics"}, {"endpoint": "sk"}),
         ({"reference": "http://a.b/v1", "reference_api_key": "sk-r"}, {"endpoint": "sk", "reference": "sk-r"}),
         ({"reference": "http://a:2/v1", "reference_api_key": "sk-r"}, {"endpoint": "sk", "reference": "sk-r"}),
+        ({"reference": "self", "reference_api_key": "sk-r"}, {"endpoint": "sk", "reference": "sk"}),
     ],
 )
 def test_a_key_for_one_origin_is_never_shown_to_another(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specaudit.engines.redaction import Redaction
+from specaudit.engines.redaction import Redaction, secret_parts
 
 LONG = 'sk-ab/cd+"\\ef'
 
@@ -57,3 +57,21 @@ json_values = st.recursive(
 def test_no_long_key_stays_anywhere(value, key):
     placed = [value, {key: f"a{key}b"}]
     assert key not in str(Redaction([key]).data(placed))
+
+
+@pytest.mark.parametrize(
+    ("header", "echoed"),
+    [
+        ("Bearer sk-0123456789", "Incorrect key: sk-0123456789"),
+        ("session=0123456789abc; theme=dark", "no session 0123456789abc"),
+        ("Basic bWU6aGlkZGVuLXdvcmQ=", "hidden-word is no password of me:hidden-word"),
+        ("0123456789", "0123456789"),
+    ],
+)
+def test_what_a_server_may_echo_of_a_header_is_not_kept(header, echoed):
+    told = Redaction(secret_parts(header)).message(echoed)
+    assert not any(secret in told for secret in ("0123456789", "hidden-word"))
+
+
+def test_the_name_of_a_scheme_is_no_secret():
+    assert Redaction(secret_parts("Bearer sk-0123456789")).message("Bearer expected") == "Bearer expected"
