@@ -87,7 +87,7 @@ class Collector:
             CouldNotTest: an engine has died or refuses everything; what was collected is recorded.
         """
         before = self._recorder.evidence()
-        settled = {slot for slot in range(len(stage.slots())) if before.is_settled(stage.name, slot)}
+        settled = {slot for slot in range(stage.size) if before.is_settled(stage.name, slot)}
         last, readings = max(settled, default=-1), before.snapshots(stage.name)
         if last < 0:
             await self._snapshot(stage, ended=0)

@@ -191,7 +191,7 @@ def _read(path: Path) -> _Read:
         if fault := _fault(entry, line, entries, slots):
             raise UsageError(f"Line {number} of {path} {fault}.")
         if isinstance(entry, StageEntry):
-            slots[entry.stage.name] = len(entry.stage.slots())
+            slots[entry.stage.name] = entry.stage.size
         previous = hashlib.sha256(line).hexdigest()
         entries.append(entry)
     if not entries:

@@ -182,7 +182,7 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listene
             pacer=arms.pacer,
         )
         for last in list(before.stages.values())[-1:]:  # those before it had ended when it was planned
-            settled = sum(before.is_settled(last.name, slot) for slot in range(len(last.slots())))
+            settled = sum(before.is_settled(last.name, slot) for slot in range(last.size))
             listener(StageStarted(last, settled))
             await collector.collect(last)
         for check_id in plan.checks:

@@ -14,7 +14,7 @@ def unfinished(evidence: Evidence, check_id: str) -> bool:
 def progress(evidence: Evidence, check_id: str) -> tuple[int, int]:
     """Return how many requests of a check's stages so far were settled, and how many there are."""
     own = (check_id, registry.family(check_id))
-    stages = {name: len(stage.slots()) for name, stage in evidence.stages.items() if name.split(".")[0] in own}
+    stages = {name: stage.size for name, stage in evidence.stages.items() if name.split(".")[0] in own}
     done = sum(evidence.is_settled(name, slot) for name, slots in stages.items() for slot in range(slots))
     return done, sum(stages.values())
 

@@ -16,6 +16,8 @@ class Comparison:
 
     pairs: int
     different: int
+    lost: int
+    """Pairs of which an answer, or a choice of it, did not come back."""
     witness: Witness | None
     """The first pair that differs."""
 
@@ -41,20 +43,22 @@ def compare(evidence: Evidence, stage: str) -> Comparison:
     """Compare the answers of a stage's two blocks, choice by choice, by their tokens or else by their text."""
     answered = evidence.answered(stage, "subject")
     half = len(answered) // 2
-    pairs = different = 0
+    pairs = different = lost = 0
     witness: Witness | None = None
-    for (_, planned, one), (_, _, other) in zip(answered[:half], answered[half:], strict=True):
-        if one is None or other is None:
-            continue
-        for ours, theirs in zip(one.completions, other.completions, strict=False):
+    for (slot, planned, one), (other_slot, _, other) in zip(answered[:half], answered[half:], strict=True):
+        if not (evidence.attempts_at(stage, slot) and evidence.attempts_at(stage, other_slot)):
+            continue  # what was never asked is no loss
+        compared = list(zip(*(found.completions if found else () for found in (one, other)), strict=False))
+        lost += planned.request.n - len(compared)
+        pairs += len(compared)
+        for ours, theirs in compared:
             at = _first_difference(ours, theirs)
-            pairs += 1
             if at is not None:
                 different += 1
                 witness = witness or Witness(
                     what=f"prompt {planned.prompt_index}, from {at}", observed=None, expected=None, unit=""
                 )
-    return Comparison(pairs=pairs, different=different, witness=witness)
+    return Comparison(pairs=pairs, different=different, lost=lost, witness=witness)
 
 
 def _first_difference(ours: Completion, theirs: Completion) -> str | None:

@@ -7,11 +7,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from specaudit.checks.interface import Budget
 from specaudit.checks.tokens import ScoredTokens
 from specaudit.model.finding import Betting
-from specaudit.model.suite import SequentialSettings
-from specaudit.stats.budget import combined_p
 from specaudit.stats.evalues.contexts import Completions
 from specaudit.stats.evalues.portfolio import Portfolio
 from specaudit.stats.evalues.process import Process
@@ -33,14 +30,16 @@ def bet(parts: Iterable[ScoredTokens], alpha: float, *, slack: float = 0.0) -> B
     portfolio: Portfolio | None = None
     sizes: list[NDArray[np.int64]] = []
     for part in parts:
-        if portfolio is None or process is None:
-            portfolio = Portfolio(part.laws.table, slack=slack)
-            process = Process(portfolio)
-        kept = _first(part.completions, part.unbroken)
-        if kept is not None:
-            process.fold(portfolio.score(part.laws.table), kept)
-            sizes.append(np.add.reduceat(kept.lengths, np.cumsum(kept.groups) - kept.groups))
-        if part.unbroken < len(part.completions.lengths):
+        if part.known is not None:
+            table = part.known.laws.table
+            if portfolio is None or process is None:
+                portfolio = Portfolio(table, slack=slack)
+                process = Process(portfolio)
+            kept = _first(part.known.completions, part.unbroken)
+            if kept is not None:
+                process.fold(portfolio.score(table), kept)
+                sizes.append(np.add.reduceat(kept.lengths, np.cumsum(kept.groups) - kept.groups))
+        if part.broken:
             break
     return None if process is None or not sizes else summed_up(process, np.concatenate(sizes).tolist(), alpha)
 
@@ -78,23 +77,6 @@ def summed_up(process: Wealth, sizes: Sequence[int], alpha: float) -> Betting:
         rejected_after=None if at is None else sum(sizes[:at]),
         leader=value.leader,
     )
-
-
-def sample_alpha(settings: SequentialSettings, budget: Budget) -> float:
-    """Return the share of a check's budget that the test of the whole sample has; the rest is for betting."""
-    return budget.alpha if settings.fixed_n else budget.alpha / 2
-
-
-def both_p(betting: Betting | None, sample_p: float) -> float:
-    """Return one p-value of two tests of one null: what was bet, and the test of the whole sample.
-
-    They share the budget evenly; where nothing was bet, the sample has all of it.
-
-    Args:
-        betting: The bets; None where none were made, or nothing could be bet on.
-        sample_p: p-value of the sample at its planned size; 1 where it is not complete.
-    """
-    return sample_p if betting is None else combined_p({"bets": betting.p_value, "sample": sample_p})
 
 
 def best_of(bets: Sequence[Betting | None]) -> Betting | None:

@@ -108,7 +108,15 @@ class Billing(Check[BillingSettings]):
         over = [bill for bill in bills if bill.billed > bill.most]
         under = [bill for bill in bills if bill.billed < bill.least]
         wrong = len(over) + len(under)
-        effect = share("share of wrong bills", wrong, len(bills), delta=budget.delta, tolerance=settings.tolerance)
+        asked = sum(bool(evidence.attempts_at(_STAGE, slot)) for slot, _, _ in answered)
+        effect = share(
+            "share of wrong bills",
+            wrong,
+            len(bills),
+            lost=asked - len(bills),
+            delta=budget.delta,
+            tolerance=settings.tolerance,
+        )
         if over:
             verdict = Verdict.VIOLATES
             summary = f"{len(over)} of {len(bills)} answers are billed for more than arrived."

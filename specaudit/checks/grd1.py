@@ -12,13 +12,13 @@ from specaudit.checks.control import no_greedy_decoding, not_under_control
 from specaudit.checks.interface import Budget, Check, incomparable
 from specaudit.checks.seeds import first_seed
 from specaudit.checks.selfsame import is_self
-from specaudit.checks.shares import share
+from specaudit.checks.shares import decided, share
 from specaudit.checks.windows import coverage, nothing_drafted
 from specaudit.laws.contexts import ExactLaws
 from specaudit.model.completion import Completion
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Finding, Verdict, Witness
+from specaudit.model.finding import Effect, Finding, Verdict, Witness
 from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
 from specaudit.model.request import GREEDY, Prompt, Request, Sampling, Token
 from specaudit.model.segments import only
@@ -146,13 +146,13 @@ class PrefixEquality(Check[GreedySettings]):
             "share of prompts that diverge",
             len(real),
             compared,
+            lost=lost,
             alpha=budget.delta,
             delta=budget.delta,
             tolerance=settings.tolerance,
         )
-        upper = min(1.0, (effect.high or 0.0) + lost / settings.prompts)
         worst = max(real, key=lambda d: -1.0 if d.gap is None else d.gap, default=None)
-        verdict, summary = _verdict(settings, compared, real, hard, upper, ties=len(divergences) - len(real))
+        verdict, summary = _verdict(settings, compared, real, hard, effect, ties=len(divergences) - len(real))
         taken = coverage(evidence, _STAGE)
         if verdict is Verdict.CONFORMS and (missing := nothing_drafted(evidence, [_STAGE], taken)):
             verdict = Verdict.INCONCLUSIVE
@@ -162,7 +162,7 @@ class PrefixEquality(Check[GreedySettings]):
             verdict=verdict,
             required=settings.required,
             summary=summary,
-            effect=msgspec.structs.replace(effect, high=upper),
+            effect=effect,
             alpha=budget.alpha,
             smallest_detectable=_detectable(compared),
             witness=_witness(worst) if worst else None,
@@ -194,7 +194,7 @@ def _verdict(
     compared: int,
     real: list[_Divergence],
     hard: list[_Divergence],
-    upper: float,
+    effect: Effect,
     *,
     ties: int,
 ) -> tuple[Verdict, str]:
@@ -208,7 +208,7 @@ def _verdict(
             f"{len(real)} of {compared} greedy completions differ from the plain target's, all at near ties or at "
             "gaps that are not known: numeric noise is not ruled out."
         )
-    if upper <= settings.tolerance:
+    if decided(effect, settings.tolerance) is Verdict.CONFORMS:
         equal = "token for token" if not ties else f"but for exact ties in {ties} of them"
         return Verdict.CONFORMS, f"All {compared} greedy completions equal the plain target's, {equal}."
     return Verdict.INCONCLUSIVE, (

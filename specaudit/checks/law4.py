@@ -4,9 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from specaudit.checks.choices import are_copies
 from specaudit.checks.commands import rerun
-from specaudit.checks.copies import copies
+from specaudit.checks.copies import between_choices, between_requests
 from specaudit.checks.interface import Budget, Check
 from specaudit.checks.seeds import first_seed
 from specaudit.checks.shares import decided, share
@@ -26,10 +25,10 @@ class IndependenceSettings(CheckSettings, frozen=True, kw_only=True):
     tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.1
     """Share of pairs of requests that may have equal answers, by copying or by chance."""
     prompts: Annotated[int, msgspec.Meta(ge=1, le=64)] = 2
-    requests: Annotated[int, msgspec.Meta(ge=8, le=100_000)] = 256
+    requests: Annotated[int, msgspec.Meta(ge=8, le=4096)] = 256
     """In all, an even number for each prompt."""
     choices: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
-    max_tokens: Annotated[int, msgspec.Meta(ge=4)] = 24
+    max_tokens: Annotated[int, msgspec.Meta(ge=8)] = 24
     """Long enough that independent answers are hardly ever equal."""
     sampling: Sampling = msgspec.field(default_factory=Sampling)
 
@@ -44,7 +43,9 @@ class Independence(Check[IndependenceSettings]):
     Statistic: choice i of one request is held against choice i of another with the same prompt, and against choice j:
     independent draws agree as often in both ways; so do choices of one request and choices of two (Fisher's exact
     tests, half of the budget each). Violates when either is rejected. Conforms when the Clopper-Pearson upper bound of
-    the share of equal answers is below the tolerance.
+    the share of equal answers, with what was lost among them, is below the tolerance. Where an engine gives fewer than
+    4 choices, second halves of answers are held against each other instead: that shows copies too, but a law which
+    hardly branches late looks like them, so that the check is inconclusive then.
 
     Assumptions: copies are exact; streams that are merely correlated stay unseen.
 
@@ -88,26 +89,30 @@ class Independence(Check[IndependenceSettings]):
         draws = evidence.draws(_STAGE).get("subject") if _STAGE in evidence.stages else None
         if draws is None or not len(draws.tokens):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No answer came back whole and with its tokens.")
-        found = copies(draws)
-        if not found.pairs:
+        requests, choices = between_requests(draws), between_choices(draws)
+        if not requests.pairs:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No two answers to one prompt came back.")
-        within = are_copies(draws, budget.alpha / 2)
-        p_value = min(1.0, 2 * found.p_value)
+        within = 2 * choices.p_value <= budget.alpha
+        across = 2 * requests.p_value <= budget.alpha
         effect = share(
             "share of pairs with equal answers",
-            found.equal,
-            found.pairs,
+            requests.equal,
+            requests.pairs,
+            lost=draws.planned - len(draws.tokens),
             delta=budget.delta,
             tolerance=settings.tolerance,
         )
+        equal = f"{requests.equal} of {requests.pairs} pairs of requests"
         if within:
             verdict, summary = Verdict.VIOLATES, "Choices of one request are copies of each other."
-        elif p_value <= budget.alpha:
-            verdict = Verdict.VIOLATES
-            summary = f"Answers are copies of each other: {found.equal} of {found.pairs} pairs of requests agree."
+        elif across and requests.exact:
+            verdict, summary = Verdict.VIOLATES, f"Answers are copies of each other: {equal} agree."
+        elif across:
+            verdict = Verdict.INCONCLUSIVE
+            summary = f"Answers look like copies of each other, unless the law hardly branches: {equal} agree."
         else:
-            verdict = decided(effect, settings.tolerance)
-            summary = f"{found.equal} of {found.pairs} pairs of requests with other seeds had equal answers."
+            verdict, summary = decided(effect, settings.tolerance), f"{equal} with other seeds had equal answers."
+        exact_p = [one.p_value for one in (requests, choices) if one.exact]
         return Finding(
             check=self.id,
             verdict=verdict,
@@ -115,7 +120,10 @@ class Independence(Check[IndependenceSettings]):
             summary=summary,
             effect=effect,
             statistic=Statistic(
-                name="equal pairs", value=float(found.equal), p_value=p_value, method="twice Fisher's exact test"
+                name="equal pairs",
+                value=float(requests.equal),
+                p_value=min(1.0, 2 * min(exact_p)),
+                method="twice the smaller p-value of Fisher's exact tests",
             ),
             alpha=budget.alpha,
             assumptions=("copies are exact; streams that are merely correlated stay unseen",),

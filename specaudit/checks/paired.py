@@ -78,7 +78,13 @@ class PairedCheck(Check[P]):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No prompt was answered both times.")
         tolerance = settings.tolerance
         effect = share(
-            self.share_of, found.different, found.pairs, alpha=budget.alpha, delta=budget.delta, tolerance=tolerance
+            self.share_of,
+            found.different,
+            found.pairs,
+            lost=found.lost,
+            alpha=budget.alpha,
+            delta=budget.delta,
+            tolerance=tolerance,
         )
         verdict = decided(effect, tolerance)
         return Finding(

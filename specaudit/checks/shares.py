@@ -4,22 +4,32 @@ from specaudit.model.finding import Effect, Verdict
 from specaudit.stats.intervals import proportion_lower, proportion_upper
 
 
-def share(name: str, events: int, trials: int, *, delta: float, tolerance: float, alpha: float | None = None) -> Effect:
+def share(
+    name: str,
+    events: int,
+    trials: int,
+    *,
+    delta: float,
+    tolerance: float,
+    alpha: float | None = None,
+    lost: int = 0,
+) -> Effect:
     """Return a share between Clopper-Pearson bounds.
 
     Args:
         name: What it is a share of.
         events: Trials that went otherwise.
-        trials: All of them, at least 1.
+        trials: All of them that were seen, at least 1.
         delta: Error probability of the upper bound.
         tolerance: What is tolerated.
         alpha: Error probability of the lower bound; None for no lower bound, where a single event decides.
+        lost: Trials whose outcome was not seen; it may be why, so that the upper bound takes them for events.
     """
     return Effect(
         name=name,
         value=events / trials,
-        low=None if alpha is None else proportion_lower(events, trials, alpha),
-        high=proportion_upper(events, trials, delta),
+        low=None if alpha is None else proportion_lower(events, trials + lost, alpha),
+        high=proportion_upper(events + lost, trials + lost, delta),
         confidence=1 - delta,
         tolerance=tolerance,
     )

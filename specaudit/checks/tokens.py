@@ -62,16 +62,25 @@ def _whole(completion: Completion, asked: int) -> tuple[Token, ...] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoredTokens:
-    """Tokens in plan order, ready for the statistics."""
+class KnownTokens:
+    """Tokens in plan order, each with the law that it was to have."""
 
     laws: LawTable
     completions: Completions
-    unbroken: int
-    """How many of the completions stand before the first loss. What came behind it may have been chosen by being kept,
-    so bets end there."""
     depth: NDArray[np.int64]
     """How many tokens were emitted before each `[N]`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredTokens:
+    """A part of the plan, ready for the statistics."""
+
+    known: KnownTokens | None
+    """None where no law is known in all of it."""
+    broken: bool
+    """Something of it was lost. What came behind may have been chosen by being kept, so bets end there."""
+    unbroken: int
+    """How many of the known completions stand before the first loss."""
     unscored: NDArray[np.int64]
     """Depths of the tokens that were to be scored and are not, since an answer was lost or told no law."""
 
@@ -125,33 +134,44 @@ class Scoring:
         if self.first_loss is None:
             self.first_loss = completion
 
-    def scored(self, *, first: int, seed: int, groups: Sequence[int] | None = None) -> ScoredTokens | None:
-        """Return what was collected; None where that is nothing.
+    def scored(self, *, first: int, seed: int, groups: Sequence[int] | None = None) -> ScoredTokens:
+        """Return what was collected, and what was not.
 
         Args:
             first: Number of the first completion in the plan.
             seed: Of the uniforms that randomise ranks.
             groups: Group of each completion that may depend on the others in it, by its number; each its own if None.
         """
-        if not self.laws:
-            return None
-        laws = LawTable(self.laws, edges=self.edges, drafts=self.drafts, raw=self.raw)
-        completion, depth = np.array(self.completion), np.array(self.depth)
-        rows, lengths = np.unique(completion, return_counts=True)
-        member = rows if groups is None else np.array(groups)[rows]
+        rows, lengths = np.unique(np.array(self.completion, dtype=np.int64), return_counts=True)
         return ScoredTokens(
+            known=self._known(rows, lengths, first, seed, groups) if self.laws else None,
+            broken=self.first_loss is not None,
+            unbroken=len(rows) if self.first_loss is None else int(np.searchsorted(rows, self.first_loss)),
+            unscored=np.array(self.unscored, dtype=np.int64),
+        )
+
+    def _known(
+        self,
+        rows: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        first: int,
+        seed: int,
+        groups: Sequence[int] | None,
+    ) -> KnownTokens:
+        laws = LawTable(self.laws, edges=self.edges, drafts=self.drafts, raw=self.raw)
+        depth = np.array(self.depth)
+        member = rows if groups is None else np.array(groups)[rows]
+        return KnownTokens(
             laws=laws,
             completions=Completions(
                 context=np.array(self.context),
                 cell=np.array([laws.cell(law, token) for law, token in zip(self.context, self.tokens, strict=True)]),
-                uniform=position_uniforms(seed, completion + first, depth),
+                uniform=position_uniforms(seed, np.array(self.completion) + first, depth),
                 lengths=lengths,
                 lost=np.zeros(len(rows), dtype=np.int64),
                 groups=np.unique(member, return_counts=True)[1],
             ),
-            unbroken=int(np.searchsorted(rows, self.first_loss)) if self.first_loss is not None else len(rows),
             depth=depth,
-            unscored=np.array(self.unscored, dtype=np.int64),
         )
 
 

@@ -60,7 +60,7 @@ class _Bar:
             case StageStarted():
                 self._tokens = self._lost = 0
                 self._task = self._progress.add_task(
-                    event.stage.name, total=len(event.stage.slots()), completed=event.settled, tokens=0, lost=""
+                    event.stage.name, total=event.stage.size, completed=event.settled, tokens=0, lost=""
                 )
             case RequestEnded():
                 self._tokens += event.tokens

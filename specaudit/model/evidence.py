@@ -7,6 +7,7 @@ influence on any finding.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,8 @@ class Draws:
     """[N]"""
     slot: NDArray[np.int64]
     """[N] slot of the request that a completion belongs to, counted on over the stages."""
+    asked: NDArray[np.int64]
+    """[N] tokens that were asked for."""
     vocabulary: tuple[Token, ...]
     """The tokens seen in the stage (by any arm), sorted."""
     planned: int
@@ -165,7 +168,7 @@ class Evidence:
         those that never reached it are left out.
         """
         planned: dict[Role, int] = {}
-        rows: dict[Role, list[tuple[int, int, tuple[Token, ...]]]] = {}
+        rows: dict[Role, list[_Row]] = {}
         width = 0
         places = [(name, slot, item) for name in stages for slot, item in enumerate(self.stages[name].slots())]
         for place, (name, slot, item) in enumerate(places):
@@ -180,8 +183,8 @@ class Evidence:
                 if not exact and not begun(judged):
                     planned[item.arm] -= 1
                 elif (tokens := ended(judged, request.max_tokens, exact=exact)) is not None:
-                    kept.append((place, item.prompt_index, tokens))
-        seen = {token for kept in rows.values() for row in kept for token in row[2]}
+                    kept.append(_Row(place, item.prompt_index, request.max_tokens, tokens))
+        seen = {token for kept in rows.values() for row in kept for token in row.tokens}
         vocabulary = tuple(sorted(seen, key=lambda token: (isinstance(token, str), token)))
         code = {token: index for index, token in enumerate(vocabulary)}
         return {role: _draws(kept, code, vocabulary, planned[role], width) for role, kept in rows.items()}
@@ -193,21 +196,31 @@ class Evidence:
         return self.plan.segment == "all" and whole
 
 
+class _Row(NamedTuple):
+    """One completion that came back whole."""
+
+    slot: int
+    prompt_index: int
+    asked: int
+    tokens: tuple[Token, ...]
+
+
 def _draws(
-    rows: list[tuple[int, int, tuple[Token, ...]]],
+    rows: list[_Row],
     code: dict[Token, int],
     vocabulary: tuple[Token, ...],
     planned: int,
     width: int,
 ) -> Draws:
-    lengths = np.array([len(row[2]) for row in rows], dtype=np.int64)
+    lengths = np.array([len(row.tokens) for row in rows], dtype=np.int64)
     tokens = np.full((len(rows), width), END, dtype=np.int64)
-    flat = np.fromiter((code[token] for row in rows for token in row[2]), dtype=np.int64, count=int(lengths.sum()))
+    flat = np.fromiter((code[token] for row in rows for token in row.tokens), dtype=np.int64, count=int(lengths.sum()))
     tokens[np.arange(width) < lengths[:, None]] = flat
     return Draws(
         tokens=tokens,
-        prompt_index=np.array([row[1] for row in rows], dtype=np.int64),
-        slot=np.array([row[0] for row in rows], dtype=np.int64),
+        prompt_index=np.array([row.prompt_index for row in rows], dtype=np.int64),
+        slot=np.array([row.slot for row in rows], dtype=np.int64),
+        asked=np.array([row.asked for row in rows], dtype=np.int64),
         vocabulary=vocabulary,
         planned=planned,
     )

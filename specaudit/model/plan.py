@@ -96,6 +96,11 @@ class Stage(Record, frozen=True, kw_only=True):
     Long prompts are recorded once and not with every request.
     """
 
+    @property
+    def size(self) -> int:
+        """How many requests it has."""
+        return sum(map(len, self.blocks))
+
     def slots(self) -> tuple[PlannedRequest, ...]:
         """Return the planned requests of all blocks in order, whole; the index of each is its slot."""
         return tuple(self.whole(planned) for block in self.blocks for planned in block)

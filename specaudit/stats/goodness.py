@@ -105,7 +105,8 @@ def _pooled(counts: Counts, law: Law, min_expected: float) -> _Stratum:
     lump = slice(0, 1 if lumped else 0)
     return _Stratum(
         counts=np.concatenate([counts[kept], counts[tail].sum(keepdims=True)[lump]]),
-        law=np.concatenate([law[kept], law[tail].sum(keepdims=True)[lump]]),
+        # Cells that sum to 1 may do so with a rounding error when they are added in another order.
+        law=np.concatenate([law[kept], np.minimum(1.0, law[tail].sum(keepdims=True))[lump]]),
         size=size,
         pooled_mass=float(law[tail].sum()) if lumped > 1 else 0.0,
         impossible=size - int(counts[possible].sum()),

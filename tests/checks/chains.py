@@ -48,7 +48,7 @@ def law_entry() -> LawEntry:
 
 
 def law_evidence(
-    samples: Mapping[Role, Rows], *, exact: bool, pilot: Rows | None = None, choices: int | None = None, lost: int = 0
+    samples: Mapping[Role, Rows], *, exact: bool, pilot: Rows | None = None, choices: int = 10, lost: int = 0
 ) -> Evidence:
     """Evidence of LAW1 after its last stage; `lost` requests of the subject never came back."""
     header = plan()
@@ -61,8 +61,7 @@ def law_evidence(
         entries += _stage("LAW1.pilot", [("reference", pilot)], lost=0)
     parts = []
     for role, rows in samples.items():
-        size = choices or max(1, len(rows))
-        parts += [(role, rows[first : first + size]) for first in range(0, max(1, len(rows)), size)]
+        parts += [(role, rows[first : first + choices]) for first in range(0, max(1, len(rows)), choices)]
     return Evidence([*entries, *_stage("LAW1.sample", parts, lost=lost)])
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from specaudit.checks.betting import best_of, bet, both_p
+from specaudit.checks.betting import best_of, bet
 from specaudit.checks.tokens import Emission, Scoring, emissions, walk
 from specaudit.laws.contexts import ScoredLaws
 from specaudit.laws.edge import Edge
@@ -94,14 +94,35 @@ def test_a_completion_is_followed_as_far_as_laws_are_known():
     edges = {(): Edge(tokens=frozenset(), beyond=False), (0,): Edge(tokens=frozenset([2]), beyond=False)}
     emitted = [Emission(slot=0, prompt=(), tokens=row, asked=3) for row in ((0, 1, 2), (1, 1, 1))]
     scored = walk(laws, emitted, edges=edges).scored(first=0, seed=0)
-    assert scored.depth.tolist() == [0, 1, 0]
-    assert scored.completions.lengths.tolist() == [2, 1]
-    assert scored.unbroken == 2  # a law that is not known is no loss: that it is not follows from the context
+    assert scored.known.depth.tolist() == [0, 1, 0]
+    assert scored.known.completions.lengths.tolist() == [2, 1]
+    # A law that is not known is no loss: that it is not follows from the context.
+    assert (scored.broken, scored.unbroken) == (False, 2)
 
 
 def test_nothing_scored_is_nothing():
-    assert Scoring().scored(first=0, seed=0) is None
+    scored = Scoring().scored(first=0, seed=0)
+    assert (scored.known, scored.broken) == (None, False)
     assert bet([], 0.1) is None
+    assert bet([scored], 0.1) is None
+
+
+def test_bets_end_at_a_part_of_which_nothing_came_back():
+    faulty = drawn(np.random.default_rng(6), OTHER, 60)
+    lost = [Emission(slot=0, prompt=(), tokens=None, asked=8)]
+    parts = {name: walk(OneLaw(), part).scored(first=0, seed=0) for name, part in (("all", faulty), ("lost", lost))}
+    assert parts["lost"].known is None
+    assert parts["lost"].unscored.tolist() == list(range(8))
+    assert bet([parts["all"], parts["all"]], 1e-3).tokens == 960
+    assert bet([parts["all"], parts["lost"], parts["all"]], 1e-3).tokens == 480
+    assert bet([parts["lost"], parts["all"]], 1e-3) is None
+
+
+def test_bets_end_at_a_part_whose_last_completion_was_lost():
+    some = drawn(np.random.default_rng(7), LAW, 20)
+    spoilt = walk(OneLaw(), [*some, Emission(slot=20, prompt=(), tokens=None, asked=8)]).scored(first=0, seed=0)
+    assert (spoilt.broken, spoilt.unbroken) == (True, 20)
+    assert bet([spoilt, walk(OneLaw(), some).scored(first=21, seed=0)], 1e-3).tokens == 160
 
 
 def test_emissions_are_whole_or_lost_and_what_was_never_asked_is_neither():
@@ -118,10 +139,3 @@ def test_the_bet_that_rejected_comes_before_the_one_that_earned_more():
     assert best.leader == "b"
     assert best.p_value == pytest.approx(3 * 0.007)
     assert best_of([None]) is None
-
-
-def test_bets_and_sample_share_the_budget():
-    earned = Betting(log_e=5.0, p_value=0.007, tokens=9, rejected_after=4, leader="b")
-    assert both_p(earned, 0.5) == pytest.approx(0.014)
-    assert both_p(earned, 0.001) == pytest.approx(0.002)
-    assert both_p(None, 0.001) == 0.001

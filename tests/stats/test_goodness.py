@@ -33,6 +33,17 @@ def test_statistic_and_asymptotic_p_are_pearsons():
     assert test.smallest_expected == pytest.approx(30)
 
 
+def test_cells_lumped_into_one_that_is_certain_are_still_a_law():
+    """Added in another order, probabilities may come to 1.0000000000000002, of which no table can be drawn."""
+    rng = np.random.default_rng(0)
+    laws = rng.dirichlet(np.ones(20), size=50)
+    assert any(np.sort(law).sum() > 1 for law in laws)
+    few = np.eye(20, dtype=int)[0]
+    for law in laws:
+        test = goodness_of_fit([few, rng.multinomial(400, laws[0])], [law, laws[0]], draws=99, rng=rng)
+        assert test.pooled_mass > 0
+
+
 @pytest.mark.parametrize("power", [LIKELIHOOD_RATIO, CRESSIE_READ])
 def test_other_powers_are_those_of_scipy(power):
     counts, law = np.array([30, 50, 20, 0]), np.array([0.3, 0.4, 0.2, 0.1])

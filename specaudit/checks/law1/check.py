@@ -7,26 +7,24 @@ from math import ceil
 import msgspec
 import numpy as np
 
-from specaudit.checks.betting import both_p, sample_alpha
-from specaudit.checks.choices import are_copies, first_choices
 from specaudit.checks.commands import rerun, with_option
 from specaudit.checks.control import cached_answers, no_common_law, not_under_control, only_copies, reachable
-from specaudit.checks.copies import copied_answers
+from specaudit.checks.copies import Choices, Independence, first_choices, independence
 from specaudit.checks.interface import Budget, Check, budget_of
 from specaudit.checks.law1.detectable import smallest_detectable
 from specaudit.checks.law1.requests import next_stage
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import SAMPLE, KnownWords, known_words, prompt_contexts, token_classes, word_depths
-from specaudit.checks.law1.views import DESCRIPTIVE_DRAWS, JudgedView, Levels, view_between, view_with_law
+from specaudit.checks.law1.views import JudgedView, Levels, view_between, view_with_law
 from specaudit.checks.law1.wagers import DOUBT, wager
 from specaudit.checks.selfsame import is_self
+from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, both_p, detectable, sample_alpha
 from specaudit.checks.windows import coverage, missing_path, paths_taken, rare_paths
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import END, Draws, Evidence
 from specaudit.model.finding import Betting, Finding, Verdict
 from specaudit.model.plan import Plan, Role, Stage
 from specaudit.stats.equivalence import decide
-from specaudit.stats.power import detectable_tv
 
 
 class EmittedLaw(Check[LawSettings]):
@@ -69,11 +67,11 @@ class EmittedLaw(Check[LawSettings]):
         if is_self(plan) or no_common_law(evidence) or only_copies(evidence):
             return None
         settings = _reachable(settings, evidence)
-        if evidence.parts(SAMPLE) and not settings.fixed_n:
+        if evidence.parts(SAMPLE):
             budget = budget_of(plan, self.id)
-            draws = evidence.draws(*evidence.parts(SAMPLE))
-            betting = _wager(settings, evidence, budget, grouped=_copied(draws, budget))
-            if betting is not None and betting.rejected_after is not None:
+            found = independence(evidence.draws(*evidence.parts(SAMPLE)), budget.alpha)
+            betting = _wager(settings, evidence, budget, found)
+            if found.copied or (betting is not None and betting.rejected_after is not None):
                 return None
         return next_stage(plan, settings, evidence)
 
@@ -95,11 +93,11 @@ class EmittedLaw(Check[LawSettings]):
         draws = evidence.draws(*evidence.parts(SAMPLE))
         if "subject" not in draws or any(not len(arm.tokens) for arm in draws.values()):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No completion came back whole and with its tokens.")
-        if reason := cached_answers(evidence, evidence.parts(SAMPLE)) or copied_answers(draws, budget.alpha):
+        found = independence(draws, budget.alpha)
+        if reason := cached_answers(evidence, evidence.parts(SAMPLE)) or found.copied:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, reason)
-        copies = _copied(draws, budget)
-        betting = None if settings.fixed_n else _wager(settings, evidence, budget, grouped=copies)
-        if copies:
+        betting = _wager(settings, evidence, budget, found)
+        if found.choices != "independent":
             draws = {role: first_choices(arm) for role, arm in draws.items()}
         early = betting is not None and betting.rejected_after is not None
         views = _views(settings, evidence, budget, draws, decisive=not early)
@@ -107,7 +105,7 @@ class EmittedLaw(Check[LawSettings]):
             return self.cannot_say(
                 settings, Verdict.INCONCLUSIVE, "Neither the target's law nor words of the reference are known."
             )
-        return self._finding(settings, evidence, budget, draws, views, betting, copies)
+        return self._finding(settings, evidence, budget, draws, views, betting, found)
 
     def _finding(
         self,
@@ -117,7 +115,7 @@ class EmittedLaw(Check[LawSettings]):
         draws: Mapping[Role, Draws],
         views: list[JudgedView],
         betting: Betting | None,
-        copies: bool,
+        found: Independence,
     ) -> Finding:
         planned = set(word_depths(settings, evidence.capabilities["subject"]))
         p_value = min(1.0, len(planned) * min(view.p_value for view in views))
@@ -126,12 +124,14 @@ class EmittedLaw(Check[LawSettings]):
         whole = next_stage(evidence.plan, settings, evidence) is None
         explained = lost and max(view.low for view in views) <= 0
         decision = decide(
-            p_value=both_p(betting, p_value if whole and not explained else 1.0),
+            p_value=both_p(settings, betting, p_value if whole and not explained else 1.0),
             alpha=budget.alpha,
             upper_bound=max(view.high for view in views),
             delta=budget.delta,
             tolerance=settings.tolerance,
-            smallest_detectable=max(_detectable(view, budget.alpha / len(views)) for view in views),
+            smallest_detectable=max(
+                detectable(view.test, sample_alpha(settings, budget) / len(planned)) for view in views
+            ),
         )
         violates = decision.verdict is Verdict.VIOLATES
         bounded = decision.upper_bound < settings.tolerance
@@ -139,7 +139,7 @@ class EmittedLaw(Check[LawSettings]):
         taken = coverage(evidence, *evidence.parts(SAMPLE))
         missing = missing_path(evidence, evidence.parts(SAMPLE), taken)
         worst = max(views, key=lambda view: (view.low, -view.p_value) if violates else (view.high, 0.0))
-        shown = whole and not missing and not unseen and not copies
+        shown = whole and not missing and not unseen and found.choices != "copies"
         verdict = decision.verdict if violates or shown else Verdict.INCONCLUSIVE
         in_classes = any("classes" in view.level for view in views)
         return Finding(
@@ -147,7 +147,15 @@ class EmittedLaw(Check[LawSettings]):
             verdict=verdict,
             required=settings.required,
             summary=_summary(
-                settings, verdict, worst, betting if early else None, bounded, missing, copies, unseen, in_classes
+                settings,
+                verdict,
+                worst,
+                betting if early else None,
+                bounded,
+                missing,
+                found.choices,
+                unseen,
+                in_classes,
             ),
             effect=worst.record(settings, 1 - budget.delta).effect,
             statistic=msgspec.structs.replace(
@@ -165,15 +173,15 @@ class EmittedLaw(Check[LawSettings]):
             measured={f"{role} completions lost": float(arm.planned - len(arm.tokens)) for role, arm in draws.items()},
             assumptions=_assumptions(views),
             notes=(*rare_paths(settings.tolerance, taken), *not_under_control(evidence)),
-            next_step=_next_step(verdict, evidence, bounded=bounded, copies=copies),
+            next_step=_next_step(verdict, evidence, bounded=bounded, choices=found.choices),
         )
 
 
-def _copied(draws: Mapping[Role, Draws], budget: Budget) -> bool:
-    return any(are_copies(arm, budget.alpha / len(draws)) for arm in draws.values())
-
-
-def _wager(settings: LawSettings, evidence: Evidence, budget: Budget, *, grouped: bool) -> Betting | None:
+def _wager(settings: LawSettings, evidence: Evidence, budget: Budget, found: Independence) -> Betting | None:
+    """The bets; None where the whole sample is wanted, or it is not known yet what depends on what."""
+    if settings.fixed_n or not found.settled:
+        return None
+    grouped = found.choices == "copies"
     return wager(settings, evidence, alpha=budget.alpha / 2, seed=budget.seed, grouped=grouped)
 
 
@@ -248,7 +256,7 @@ def _summary(
     early: Betting | None,
     bounded: bool,
     missing: str,
-    copies: bool,
+    choices: Choices,
     unseen: list[int],
     in_classes: bool,
 ) -> str:
@@ -270,14 +278,15 @@ def _summary(
             f"At every depth the {words} are within total variation {worst.high:.3f} of the target's law{scope}; "
             f"{settings.tolerance:g} is tolerated."
         )
-    if bounded and missing and not copies and not unseen:
+    if bounded and missing and choices != "copies" and not unseen:
         return (
             f"The {words} are within total variation {worst.high:.3f} of the target's law, but this says nothing of "
             f"the verifier: {missing}."
         )
     reasons = []
-    if copies:
-        reasons.append("choices of one request are copies of each other, so only the first of each was counted")
+    if choices != "independent":
+        are = "are" if choices == "copies" else "cannot be told from"
+        reasons.append(f"choices of one request {are} copies of each other, so only the first of each was counted")
     if not bounded:
         reasons.append(f"the total variation at depth {worst.depth} is only bounded by {worst.high:.3f}")
     if unseen:
@@ -287,24 +296,18 @@ def _summary(
     return f"A deviation was neither shown nor excluded: {'; '.join(reasons)}."
 
 
-def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool, copies: bool) -> str:
+def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool, choices: Choices) -> str:
     if verdict is Verdict.VIOLATES:
         return rerun(evidence.plan, EmittedLaw.id, new_samples=True)
     if verdict is Verdict.CONFORMS:
         return ""
-    if copies:
+    if choices != "independent":
         return "Ask for one completion per request: set choices = 1 under [checks.LAW1] of the suite"
     if not bounded:
         return "Raise max_completions in the suite, or lower top_k so that words have fewer cells"
     if evidence.plan.metrics is None:
         return with_option(evidence.plan, "--metrics", "URL_OF_THE_METRICS_PAGE")
     return "Is speculation on, and is the metrics page the subject's own?"
-
-
-def _detectable(view: JudgedView, alpha: float) -> float:
-    if not view.test.dof:
-        return 1.0
-    return detectable_tv(max(1, int(view.test.effective_size)), view.test.dof, alpha=alpha, power=0.9)
 
 
 def _assumptions(views: list[JudgedView]) -> tuple[str, ...]:

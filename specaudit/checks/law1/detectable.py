@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from specaudit.checks.betting import sample_alpha
 from specaudit.checks.interface import POWER, budget_of
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import SAMPLE, known_words, prompt_contexts, token_classes, word_depths
+from specaudit.checks.whole_sample import sample_alpha
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Plan

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specaudit.checks.control import law_is_told
+from specaudit.checks.copies import tellable_choices
 from specaudit.checks.interface import incomparable
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import (
@@ -33,6 +34,7 @@ from specaudit.checks.law1.target import (
     word_depths,
 )
 from specaudit.checks.seeds import first_seed
+from specaudit.checks.whole_sample import round_ends
 from specaudit.laws.contexts import Context
 from specaudit.laws.processors import looks_back
 from specaudit.laws.words import unknown_contexts
@@ -125,9 +127,8 @@ def _sample(
     arms: tuple[Role, ...] = ("subject",) if "reference" in evidence.laws else ("subject", "reference")
     count = min(settings.max_completions, max(needed, default=settings.max_completions))
     requests = _draw(plan, settings, evidence, prompts, count, arms, part=_SAMPLE_PART)
-    # Each round doubles what was asked before it, and asks every arm for every prompt.
-    turn = len(prompts) * len(arms)
-    ends = sorted({0, *(min(len(requests), turn * ceil(len(requests) / 2**i / turn)) for i in range(settings.blocks))})
+    turn = len(prompts) * len(arms)  # every round asks every arm for every prompt
+    ends = round_ends(len(requests), settings.blocks, turn)
     number = len(evidence.parts(SAMPLE))
     if number == len(ends) - 1:
         return None
@@ -192,7 +193,8 @@ def _draw(
 ) -> tuple[PlannedRequest, ...]:
     """Requests for `count` completions per arm, arms and prompts mixed at random."""
     capabilities = evidence.capabilities
-    choices = min(settings.choices, *(capabilities[arm].max_choices for arm in arms))
+    most = min(settings.choices, *(capabilities[arm].max_choices for arm in arms))
+    choices = tellable_choices(most, count, len(prompts))
     length = completion_length(settings, capabilities["subject"])
     per_prompt = ceil(count / (len(prompts) * choices))
     requests = [

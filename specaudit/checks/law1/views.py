@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import KnownWords, TokenClasses, word_counts
+from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.laws.words import Word
 from specaudit.model.evidence import END, Draws
 from specaudit.model.finding import Effect, Statistic, View, Witness
@@ -19,14 +20,8 @@ from specaudit.stats.goodness import goodness_of_fit
 from specaudit.stats.homogeneity import homogeneity
 from specaudit.stats.intervals import proportion_upper
 
-DESCRIPTIVE_DRAWS = 2000
-"""Null draws behind the p-values of the depths that follow one which violates: they decide nothing any more."""
-
 RARE = "(rare or unforeseen)"
 """Stands in a witness for the words that share the last cell."""
-
-_EXCEEDANCES = 50
-"""Null draws beyond the statistic after which a p-value is clear enough (Besag and Clifford 1991)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +53,7 @@ class JudgedView:
     low: float
     """Lower bound of the total variation at the view's level alpha, so that the largest of all views is one too."""
     high: float
-    """Upper bound at level 1 - delta."""
+    """Upper bound at level 1 - delta; 1 where the sample was ended by what it showed."""
     witness: Witness
 
     def record(self, settings: LawSettings, confidence: float) -> View:
@@ -110,7 +105,7 @@ def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownW
         laws.append(np.array(pmf))
         counts.append(np.array(row))
         words.append(cells)
-    test = goodness_of_fit(counts, laws, draws=levels.draws, stop_after=_EXCEEDANCES, rng=levels.rng)
+    test = goodness_of_fit(counts, laws, draws=levels.draws, stop_after=EXCEEDANCES, rng=levels.rng)
     expected = [pmf * row.sum() for pmf, row in zip(laws, counts, strict=True)]
     distance = tv_from_law(counts, laws)
     low = (
@@ -126,7 +121,7 @@ def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownW
         test=test,
         distance=distance,
         low=low,
-        high=tv_upper_bound(test, delta=levels.delta, tail_mass=hidden),
+        high=1.0 if levels.early else tv_upper_bound(test, delta=levels.delta, tail_mass=hidden),
         witness=_witness(words, counts, expected, depth),
     )
 
@@ -171,7 +166,7 @@ def view_between(
         ours.append(_row(mine, cells))
         theirs.append(_row(other, cells))
         words.append([*cells, (RARE,)])
-    test = homogeneity(ours, theirs, draws=levels.draws, stop_after=_EXCEEDANCES, rng=levels.rng)
+    test = homogeneity(ours, theirs, draws=levels.draws, stop_after=EXCEEDANCES, rng=levels.rng)
     expected = [other / max(1, other.sum()) * mine.sum() for mine, other in zip(ours, theirs, strict=True)]
     distance = tv_between(ours, theirs)
     return _judged(
@@ -182,7 +177,7 @@ def view_between(
         test=test,
         distance=distance,
         low=0.0 if levels.early else distance.lower_bound(levels.alpha),
-        high=_bound_between(settings, subject, reference, depth, classes, levels.delta),
+        high=1.0 if levels.early else _bound_between(settings, subject, reference, depth, classes, levels.delta),
         witness=_witness(words, ours, expected, depth),
     )
 

@@ -70,9 +70,7 @@ def _edges(settings: LawSettings, evidence: Evidence) -> dict[Context, Edge] | N
     for stage in evidence.parts(TREE):
         for _, planned, response in evidence.answered(stage, "reference"):
             context = planned.request.prompt
-            if isinstance(context, str) or response is None or (law := laws.next_law(context)) is None:
-                continue
-            told = response.completions[0].logprobs
-            if told:
+            told = response.completions[0].logprobs if response and response.completions else None
+            if told and not isinstance(context, str) and (law := laws.next_law(context)) is not None:
                 edges[context] = edge_of(told[0], law, settings.sampling, mode)
     return edges

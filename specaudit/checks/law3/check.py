@@ -6,19 +6,19 @@ from math import ceil
 import msgspec
 import numpy as np
 
-from specaudit.checks.betting import bet, both_p, sample_alpha
-from specaudit.checks.choices import are_copies
+from specaudit.checks.betting import bet
 from specaudit.checks.commands import rerun, with_option
 from specaudit.checks.control import cached_answers, not_under_control, only_copies, reachable
-from specaudit.checks.copies import copied_answers
+from specaudit.checks.copies import Independence, independence
 from specaudit.checks.interface import POWER, Budget, Check, budget_of, incomparable
 from specaudit.checks.law3.depths import BINS, ranges
-from specaudit.checks.law3.drawn import bet_on_draws, judge_drawn, pairs_of
+from specaudit.checks.law3.drawn import bet_on_draws, judge_drawn, paired_rounds
 from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, How, sample_groups, sample_stage, score_stage, scoring
 from specaudit.checks.law3.scores import scored_rounds
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law3.views import RangeView, judge_range
 from specaudit.checks.selfsame import SELF_CONSISTENCY, is_self
+from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, both_p, detectable, sample_alpha
 from specaudit.checks.windows import coverage, missing_path, paths_taken, rare_paths
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
@@ -26,9 +26,6 @@ from specaudit.model.finding import Betting, Finding, Verdict
 from specaudit.model.plan import Plan, Stage
 from specaudit.stats.equivalence import decide
 from specaudit.stats.power import detectable_tv
-
-DESCRIPTIVE_DRAWS = 2000
-"""Null draws behind p-values that decide nothing."""
 
 
 class LawByDepth(Check[DepthSettings]):
@@ -79,9 +76,12 @@ class LawByDepth(Check[DepthSettings]):
             stage = score_stage(plan, settings, evidence, how)
             if stage is not None:
                 return stage
-        betting = _bet(settings, evidence, how, budget_of(plan, CHECK))
-        if betting is not None and betting.rejected_after is not None:
-            return None
+        if rounds:
+            budget = budget_of(plan, CHECK)
+            found = _independence(evidence, budget)
+            betting = _bet(settings, evidence, how, budget, found)
+            if found.copied or (betting is not None and betting.rejected_after is not None):
+                return None
         return sample_stage(plan, settings, evidence, how)
 
     def smallest_detectable(self, plan: Plan, settings: DepthSettings, evidence: Evidence) -> Deviation | None:
@@ -109,9 +109,12 @@ class LawByDepth(Check[DepthSettings]):
                 "The reference cannot be asked for its law behind a prefix: that takes prompts of token ids, whole "
                 "completions, and temperatures that can be set.",
             )
-        if reason := _dependent(evidence, budget):
+        if not evidence.parts(SAMPLE):
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No completions were collected.")
+        found = _independence(evidence, budget)
+        if reason := _dependent(evidence, found):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, reason)
-        betting = _bet(settings, evidence, how, budget)
+        betting = _bet(settings, evidence, how, budget, found)
         early = betting is not None and betting.rejected_after is not None
         views = _views(settings, evidence, how, budget, decisive=not early)
         if not views:
@@ -133,12 +136,14 @@ class LawByDepth(Check[DepthSettings]):
         p_value = min(1.0, len(planned) * min(view.p_value for view in views))
         explained = any(view.missing for view in views) and max(view.low for view in views) <= 0
         decision = decide(
-            p_value=both_p(betting, p_value if whole and not explained else 1.0),
+            p_value=both_p(settings, betting, p_value if whole and not explained else 1.0),
             alpha=budget.alpha,
             upper_bound=max(view.high for view in views),
             delta=budget.delta,
             tolerance=settings.tolerance,
-            smallest_detectable=max(_detectable(view, budget.alpha / len(planned)) for view in views),
+            smallest_detectable=max(
+                detectable(view.test, sample_alpha(settings, budget) / len(planned)) for view in views
+            ),
         )
         unseen = [one.name for one in planned if one not in {view.depths for view in views}]
         bounded = decision.upper_bound < settings.tolerance
@@ -190,12 +195,16 @@ def _assumptions(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
-def _bet(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget) -> Betting | None:
-    """The bets; None where the whole sample is wanted, or there is nothing to bet on yet."""
-    if settings.fixed_n:
+def _independence(evidence: Evidence, budget: Budget) -> Independence:
+    return independence(evidence.draws(*evidence.parts(SAMPLE)), budget.alpha)
+
+
+def _bet(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget, found: Independence) -> Betting | None:
+    """The bets; None where the whole sample is wanted, or there is nothing yet that may be bet on."""
+    if settings.fixed_n or found.choices == "copies" or not found.settled:
         return None
     if how == "drawn":
-        return bet_on_draws(settings, evidence, budget.alpha / 2)
+        return bet_on_draws(paired_rounds(settings, evidence), budget.alpha / 2)
     slack = 0.0 if how == "exact" else settings.slack
     return bet(scored_rounds(settings, evidence, how, budget.seed), budget.alpha / 2, slack=slack)
 
@@ -205,14 +214,17 @@ def _reachable(settings: DepthSettings, evidence: Evidence) -> DepthSettings:
     return msgspec.structs.replace(settings, sampling=reachable(settings.sampling, evidence))
 
 
-def _dependent(evidence: Evidence, budget: Budget) -> str:
-    """Say why the subject's completions are no independent draws; nothing where nothing speaks against it."""
-    stages = evidence.parts(SAMPLE)
-    draws = evidence.draws(*stages) if stages else {}
-    if reason := cached_answers(evidence, stages) or copied_answers(draws, budget.alpha):
+def _dependent(evidence: Evidence, found: Independence) -> str:
+    """Say why the subject's completions are no independent draws; nothing where they are."""
+    if reason := cached_answers(evidence, evidence.parts(SAMPLE)) or found.copied:
         return reason
-    if any(are_copies(arm, budget.alpha) for arm in draws.values()):
+    if found.choices == "copies":
         return "Choices of one request are copies of each other: set choices = 1 under [checks.LAW3] of the suite."
+    if found.choices == "unknown":
+        return (
+            "Choices of one request cannot be told from copies, with so few requests or so few different answers: set "
+            "choices = 1 under [checks.LAW3] of the suite."
+        )
     return ""
 
 
@@ -222,8 +234,8 @@ def _views(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget
     rng = np.random.default_rng(budget.seed)
     draws = ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS
     if how == "drawn":
-        pairs = [pair for one in pairs_of(settings, evidence) for pair in one]
-        drawn = [judge_drawn(one, pairs, alpha=alpha, draws=draws, rng=rng, early=not decisive) for one in depths]
+        paired = list(paired_rounds(settings, evidence))
+        drawn = [judge_drawn(one, paired, alpha=alpha, draws=draws, rng=rng, early=not decisive) for one in depths]
         return [view for view in drawn if view is not None]
     rounds = list(scored_rounds(settings, evidence, how, budget.seed))
     law = "exact" if how == "exact" else "scored"
@@ -276,7 +288,3 @@ def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool) -> str:
     if bounded and evidence.plan.metrics is None:
         return with_option(evidence.plan, "--metrics", "URL_OF_THE_METRICS_PAGE")
     return rerun(evidence.plan, CHECK)
-
-
-def _detectable(view: RangeView, alpha: float) -> float:
-    return detectable_tv(max(1, int(view.test.effective_size)), BINS - 1, alpha=alpha, power=0.9)

@@ -1,7 +1,7 @@
 """Where the law is not told: a token of the reference in the same context, beside each of the subject's."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,18 +9,16 @@ from numpy.typing import NDArray
 
 from specaudit.checks.betting import summed_up
 from specaudit.checks.law3.depths import Range
-from specaudit.checks.law3.requests import SAMPLE, SCORE, places_to_score
+from specaudit.checks.law3.requests import SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law3.views import RangeView
+from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Witness
 from specaudit.model.request import Token
 from specaudit.stats.distance import tv_between
 from specaudit.stats.evalues.pairs import MAX_CELLS, PairProcess
 from specaudit.stats.homogeneity import homogeneity
-
-_EXCEEDANCES = 50
-"""Permutations beyond the statistic after which a p-value is clear enough (Besag and Clifford 1991)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,23 +30,41 @@ class Pair:
     theirs: Token
 
 
-def pairs_of(settings: DepthSettings, evidence: Evidence) -> Iterator[list[Pair]]:
-    """Return the pairs of each round, in plan order, up to the first answer that was lost."""
+@dataclass(frozen=True, kw_only=True)
+class PairedRound:
+    """A round of pairs in plan order, and what is not among them."""
+
+    pairs: tuple[Pair, ...]
+    unbroken: int
+    """Pairs before the first loss. What came behind it may have been chosen by being kept, so bets end there."""
+    lost: tuple[int, ...]
+    """Depths of the pairs that were to be and are not, since either answer was lost."""
+
+
+def paired_rounds(settings: DepthSettings, evidence: Evidence) -> Iterator[PairedRound]:
+    """Return the pairs of each round, in plan order."""
     for number in range(len(evidence.parts(SCORE))):
-        places = places_to_score(evidence.plan, settings, evidence, "drawn", number)
-        found: list[Pair] = []
-        for place, (_, _, response) in zip(places, evidence.answered(f"{SCORE}.{number}", "reference"), strict=True):
-            told = response.completions[0].tokens if response is not None and response.completions else None
-            if not told or place.depth is None:
-                yield found
-                return
-            found.append(Pair(depth=place.depth, ours=place.tokens[place.depth], theirs=told[0]))
-        yield found
-        if evidence.draws(f"{SAMPLE}.{number}")["subject"].lost_fraction:
-            return
+        answers = iter(evidence.answered(f"{SCORE}.{number}", "reference"))
+        pairs: list[Pair] = []
+        lost: list[int] = []
+        unbroken: int | None = None
+        for one in scorable(evidence.plan, settings, evidence, "drawn", number):
+            missed = list(one.lost)
+            for place, (_, _, response) in zip(one.places, answers, strict=False):
+                assert place.depth is not None, "whole completions are scored by logprobs only"
+                told = response.completions[0].tokens if response is not None and response.completions else None
+                if told:
+                    pairs.append(Pair(depth=place.depth, ours=place.tokens[place.depth], theirs=told[0]))
+                else:
+                    missed.append(place.depth)
+                    unbroken = len(pairs) if unbroken is None else unbroken
+            if one.lost and unbroken is None:
+                unbroken = len(pairs)
+            lost += missed
+        yield PairedRound(pairs=tuple(pairs), unbroken=len(pairs) if unbroken is None else unbroken, lost=tuple(lost))
 
 
-def bet_on_draws(settings: DepthSettings, evidence: Evidence, alpha: float) -> Betting | None:
+def bet_on_draws(rounds: Iterable[PairedRound], alpha: float) -> Betting | None:
     """Bet that the arms' tokens differ, in cells that the rounds before chose; None before the second round.
 
     Given the context, both tokens are draws of one law under the null and independent, so that every pair counts.
@@ -56,31 +72,42 @@ def bet_on_draws(settings: DepthSettings, evidence: Evidence, alpha: float) -> B
     process = PairProcess({"tokens": MAX_CELLS})
     seen: Counter[Token] = Counter()
     folded = 0
-    for pairs in pairs_of(settings, evidence):
+    for one in rounds:
+        pairs = one.pairs[: one.unbroken]
         if seen and pairs:
             first = sorted(seen, key=lambda token: (-seen[token], str(token)))[: MAX_CELLS - 1]
             cells = {token: cell for cell, token in enumerate(first)}
             rows = np.array([[cells.get(token, MAX_CELLS - 1) for token in (pair.ours, pair.theirs)] for pair in pairs])
             process.fold(rows[:, :1], rows[:, 1:])
             folded += len(pairs)
+        if one.lost:
+            break
         seen.update(token for pair in pairs for token in (pair.ours, pair.theirs))
     return summed_up(process, [1] * folded, alpha) if folded else None
 
 
 def judge_drawn(
-    depths: Range, pairs: list[Pair], *, alpha: float, draws: int, rng: np.random.Generator, early: bool
+    depths: Range,
+    rounds: Sequence[PairedRound],
+    *,
+    alpha: float,
+    draws: int,
+    rng: np.random.Generator,
+    early: bool,
 ) -> RangeView | None:
     """Test the pairs of one range for equal laws; None where there is none.
 
     The permutation ignores that pairs share their context, which makes it conservative. For an upper bound it would be
     the other way round, so that there is none: a deviation can be shown here, and not be excluded.
     """
-    mine = [pair for pair in pairs if depths.first <= pair.depth < depths.end]
+    mine = [pair for one in rounds for pair in one.pairs if depths.first <= pair.depth < depths.end]
     if not mine:
         return None
+    lost = sum(depths.first <= depth < depths.end for one in rounds for depth in one.lost)
+    missing = lost / (len(mine) + lost)
     tokens = sorted({token for pair in mine for token in (pair.ours, pair.theirs)}, key=str)
     ours, theirs = (_counts(tokens, [getattr(pair, name) for pair in mine]) for name in ("ours", "theirs"))
-    test = homogeneity([ours], [theirs], draws=draws, stop_after=_EXCEEDANCES, rng=rng)
+    test = homogeneity([ours], [theirs], draws=draws, stop_after=EXCEEDANCES, rng=rng)
     assert test.monte_carlo is not None
     distance = tv_between([ours], [theirs])
     worst = int(np.argmax((ours - theirs) ** 2 / np.maximum(ours + theirs, 1)))
@@ -90,8 +117,8 @@ def judge_drawn(
         test=test,
         distance=distance,
         p_value=test.monte_carlo.p_value,
-        missing=0.0,
-        low=0.0 if early else distance.lower_bound(alpha),
+        missing=missing,
+        low=0.0 if early else max(0.0, distance.lower_bound(alpha) - missing),
         high=1.0,
         witness=Witness(
             what=f"token {tokens[worst]!r} at {depths.name}",

@@ -15,11 +15,13 @@ from typing import Literal
 import numpy as np
 
 from specaudit.checks.control import law_is_told
+from specaudit.checks.copies import tellable_choices
 from specaudit.checks.interface import budget_of
 from specaudit.checks.law3.depths import Group, groups
 from specaudit.checks.law3.settings import DepthSettings
-from specaudit.checks.seeds import PARTS, first_seed
+from specaudit.checks.seeds import first_seed
 from specaudit.checks.tokens import emissions
+from specaudit.checks.whole_sample import round_ends
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Plan, PlannedRequest, Stage
@@ -62,7 +64,7 @@ def sample_stage(plan: Plan, settings: DepthSettings, evidence: Evidence, how: H
     subject = evidence.capabilities["subject"]
     number = len(evidence.parts(SAMPLE))
     requests = _requests(plan, settings, subject, sample_groups(plan, settings, how))
-    ends = sorted({0, *(ceil(len(requests) / 2**i) for i in range(settings.blocks))})
+    ends = round_ends(len(requests), settings.blocks)
     if number == len(ends) - 1:
         return None
     prompts = choose_prompts(settings.prompts, list(evidence.capabilities.values()), plan.seed + 3)
@@ -78,7 +80,8 @@ def _requests(
     plan: Plan, settings: DepthSettings, subject: Capabilities, wanted: tuple[Group, ...]
 ) -> list[PlannedRequest]:
     """All completions of the sample, lengths and prompts mixed at random."""
-    choices = min(settings.choices, subject.max_choices)
+    largest = max(group.completions for group in wanted)
+    choices = tellable_choices(min(settings.choices, subject.max_choices), largest, settings.prompts)
     lengths = [group.depths.end for group in wanted for _ in range(ceil(group.completions / choices))]
     order = np.random.default_rng([plan.seed, 3]).permutation(len(lengths))
     return [
@@ -105,15 +108,16 @@ def score_stage(plan: Plan, settings: DepthSettings, evidence: Evidence, how: Ho
     wanted = settings.sampling.top_k + 1 if settings.sampling.top_k else reference.logprobs
     logprobs = None if how == "drawn" else min(wanted, reference.logprobs)
     places = places_to_score(plan, settings, evidence, how, number)
-    prompts = tuple(dict.fromkeys(place.prompt for place in places))
+    prompts = {prompt: index for index, prompt in enumerate(dict.fromkeys(place.prompt for place in places))}
+    asked = sum(evidence.stages[stage].size for stage in evidence.parts(SCORE))
     requests = tuple(
         PlannedRequest(
             arm="reference",
-            prompt_index=prompts.index(place.prompt),
+            prompt_index=prompts[place.prompt],
             request=Request(
                 prompt=place.read,
                 sampling=settings.sampling,
-                seed=first_seed(plan, CHECK, "reference", number % PARTS) + index,
+                seed=first_seed(plan, CHECK, "reference") + asked + index,
                 max_tokens=1,
                 logprobs=logprobs,
                 score_from=place.whole_from,
@@ -121,7 +125,7 @@ def score_stage(plan: Plan, settings: DepthSettings, evidence: Evidence, how: Ho
         )
         for index, place in enumerate(places)
     )
-    return Stage(name=f"{SCORE}.{number}", blocks=(requests,), prompts=prompts) if requests else None
+    return Stage(name=f"{SCORE}.{number}", blocks=(requests,), prompts=tuple(prompts)) if requests else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,24 +151,42 @@ class Place:
         return len(self.prompt) if self.depth is None else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scorable:
+    """One completion of a round, with the requests that score it."""
+
+    places: tuple[Place, ...]
+    """Empty where the completion was lost, or ended before any of its places."""
+    lost: tuple[int, ...]
+    """Depths that were to be scored and cannot be, since the completion was lost."""
+
+
 def places_to_score(plan: Plan, settings: DepthSettings, evidence: Evidence, how: How, number: int) -> list[Place]:
     """Return where a round's completions are scored, one per request, in the order of the requests."""
+    return [place for one in scorable(plan, settings, evidence, how, number) for place in one.places]
+
+
+def scorable(plan: Plan, settings: DepthSettings, evidence: Evidence, how: How, number: int) -> list[Scorable]:
+    """Return how each completion of a round is scored, in plan order."""
     wanted = {group.depths.end: group for group in sample_groups(plan, settings, how)}
     rng = np.random.default_rng([plan.seed, 4, number])
-    places: list[Place] = []
+    found: list[Scorable] = []
     for row, one in enumerate(emissions(evidence, f"{SAMPLE}.{number}", "subject")):
+        # Chosen before it is known what came back: a place may depend on nothing that was drawn.
+        depths: list[int] = list(range(one.asked))
+        if how != "forced":
+            group = wanted[one.asked]
+            span = np.arange(group.depths.first, group.depths.end)
+            depths = np.sort(rng.choice(span, group.scored, replace=False)).tolist()
         if one.tokens is None:
+            found.append(Scorable(places=(), lost=tuple(depths)))
             continue
         tokens = tuple(token for token in one.tokens if isinstance(token, int))
-        if how == "forced":
-            places.append(Place(completion=row, prompt=one.prompt, tokens=tokens, depth=None))
-            continue
-        # Chosen before it is known how long the completion is: a place may depend on nothing that was drawn behind it.
-        depths, count = wanted[one.asked].depths, wanted[one.asked].scored
-        chosen = np.sort(rng.choice(np.arange(depths.first, depths.end), count, replace=False))
-        places += [
-            Place(completion=row, prompt=one.prompt, tokens=tokens, depth=depth)
-            for depth in chosen.tolist()
-            if depth < len(tokens)
-        ]
-    return places
+        places: list[int | None] = [None] if how == "forced" else [depth for depth in depths if depth < len(tokens)]
+        found.append(
+            Scorable(
+                places=tuple(Place(completion=row, prompt=one.prompt, tokens=tokens, depth=depth) for depth in places),
+                lost=(),
+            )
+        )
+    return found

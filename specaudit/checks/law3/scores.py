@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from specaudit.checks.law3.requests import SAMPLE, SCORE, How, Place, places_to_score
+from specaudit.checks.law3.requests import SAMPLE, SCORE, How, Place, scorable
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.tokens import ScoredTokens, Scoring, emissions, exact_alternatives, walk
 from specaudit.laws.contexts import exact_laws, scored_law
@@ -30,8 +30,7 @@ def scored_rounds(settings: DepthSettings, evidence: Evidence, how: How, seed: i
             continue
         parts = _exact(settings, evidence, number) if how == "exact" else _asked(settings, evidence, how, number)
         for scoring in parts:
-            if (scored := scoring.scored(first=first, seed=seed)) is not None:
-                yield scored
+            yield scoring.scored(first=first, seed=seed)
         first += len(emissions(evidence, f"{SAMPLE}.{number}", "subject"))
 
 
@@ -48,20 +47,22 @@ def _asked(settings: DepthSettings, evidence: Evidence, how: How, number: int) -
     """Tokens under the laws that the reference's logprobs tell, one law per token, some completions at a time."""
     reference = evidence.capabilities["reference"]
     mode, order = reference.logprobs_mode, order_of(reference.engine)
-    places = places_to_score(evidence.plan, settings, evidence, how, number)
-    answers = evidence.answered(f"{SCORE}.{number}", "reference")
+    answers = iter(evidence.answered(f"{SCORE}.{number}", "reference"))
     scoring = Scoring(edges=[])
-    for place, (_, _, response) in zip(places, answers, strict=True):
-        if len(scoring.laws) > _LAWS_AT_ONCE and place.completion != scoring.completion[-1]:
+    for row, one in enumerate(scorable(evidence.plan, settings, evidence, how, number)):
+        if len(scoring.laws) > _LAWS_AT_ONCE:
             yield scoring
             scoring = Scoring(edges=[])
-        for depth, position in _positions(place, response):
-            law = None if position is None else scored_law(position, settings.sampling, mode, order)
-            if law is None or position is None:
-                scoring.lose(place.completion, [depth])
-                continue
-            context = scoring.add_law(law, edge_of(position, law, settings.sampling, mode))
-            scoring.add(place.completion, depth, place.tokens[depth], context)
+        if one.lost:
+            scoring.lose(row, one.lost)
+        for place, (_, _, response) in zip(one.places, answers, strict=False):
+            for depth, position in _positions(place, response):
+                law = None if position is None else scored_law(position, settings.sampling, mode, order)
+                if law is None or position is None:
+                    scoring.lose(row, [depth])
+                    continue
+                context = scoring.add_law(law, edge_of(position, law, settings.sampling, mode))
+                scoring.add(row, depth, place.tokens[depth], context)
     yield scoring
 
 

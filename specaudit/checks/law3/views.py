@@ -7,14 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specaudit.checks.law3.depths import BINS, Range
-from specaudit.checks.tokens import ScoredTokens
+from specaudit.checks.tokens import KnownTokens, ScoredTokens
+from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.model.finding import Effect, Statistic, View, Witness
 from specaudit.stats.chisquare import ChiSquareTest
 from specaudit.stats.distance import TotalVariation, tv_from_law, tv_upper_bound
 from specaudit.stats.goodness import goodness_of_fit
-
-_EXCEEDANCES = 50
-"""Null draws beyond the statistic after which a p-value is clear enough (Besag and Clifford 1991)."""
 
 _UNIFORM = np.full(BINS, 1 / BINS)
 
@@ -32,6 +30,7 @@ class RangeView:
     """Share of the tokens that were to be scored and are not: what was lost may have been chosen."""
     low: float
     high: float
+    """1 where the sample was ended by what it showed: bounds at a planned size do not hold then."""
     witness: Witness
 
     def record(self, tolerance: float, confidence: float) -> View:
@@ -72,21 +71,37 @@ def judge_range(
 ) -> RangeView | None:
     """Test and bound the tokens of one range; None where none was scored.
 
-    A sample that was ended by what it showed has no lower bound: that of a planned size does not hold.
-
     A token becomes the point F(x-) + u p(x) of the target's cumulative law, most likely tokens first, with u uniform:
     under the target's law the points are uniform and independent, whatever the contexts, so that all can be pooled.
+    A token that the law excludes has a bin of its own, of mass 0.
+
+    Args:
+        depths: The range.
+        rounds: All that was scored.
+        law: How the law is known, for the report.
+        alpha: Error level of the lower bound.
+        delta: Error level of the upper bound.
+        draws: Null draws behind the p-value at most.
+        rng: Of those.
+        early: The sample was ended by what it showed, so that bounds at a planned size do not hold.
     """
-    found = [_in_range(depths, one) for one in rounds]
-    points = np.concatenate([part.points for part in found]) if found else np.empty(0)
-    if not points.size:
+    found = [_in_range(depths, one.known) for one in rounds if one.known is not None]
+    scored = sum(part.points.size for part in found)
+    if not scored:
         return None
-    counts = np.bincount((points * BINS).astype(np.int64), minlength=BINS)[:BINS]
-    test = goodness_of_fit([counts], [_UNIFORM], draws=draws, stop_after=_EXCEEDANCES, rng=rng)
+    impossible = sum(part.impossible for part in found)
+    bins = (np.concatenate([part.points for part in found]) * BINS).astype(np.int64)
+    counts = np.bincount(bins, minlength=BINS)[:BINS]
+    counts[-1] -= impossible
+    counts, law_of_bins = (
+        (np.append(counts, impossible), np.append(_UNIFORM, 0.0)) if impossible else (counts, _UNIFORM)
+    )
+    test = goodness_of_fit([counts], [law_of_bins], draws=draws, stop_after=EXCEEDANCES, rng=rng)
     assert test.monte_carlo is not None
-    distance = tv_from_law([counts], [_UNIFORM])
+    distance = tv_from_law([counts], [law_of_bins])
     hidden = float(np.concatenate([part.hidden for part in found]).mean())
-    missing = sum(part.unscored for part in found) / (points.size + sum(part.unscored for part in found))
+    unscored = sum(one.unscored_in(depths.first, depths.end) for one in rounds)
+    missing = unscored / (scored + unscored)
     return RangeView(
         depths=depths,
         law=law,
@@ -95,7 +110,7 @@ def judge_range(
         p_value=test.monte_carlo.p_value,
         missing=missing,
         low=0.0 if early else max(0.0, distance.lower_bound(alpha) - missing),
-        high=min(1.0, tv_upper_bound(test, delta=delta, tail_mass=hidden) + missing),
+        high=1.0 if early else min(1.0, tv_upper_bound(test, delta=delta, tail_mass=hidden) + missing),
         witness=_witness(depths, found),
     )
 
@@ -109,22 +124,23 @@ class _Part:
     ranks: NDArray[np.int64]
     expected: NDArray[np.float64]
     """How often each rank was to be drawn `[V]`."""
-    unscored: int
+    impossible: int
+    """Points that stand in the last bin for want of a better place."""
 
 
-def _in_range(depths: Range, one: ScoredTokens) -> _Part:
+def _in_range(depths: Range, one: KnownTokens) -> _Part:
     mine = np.flatnonzero((one.depth >= depths.first) & (one.depth < depths.end))
     context, cell = one.completions.context[mine], one.completions.cell[mine]
     p = one.laws.table.p
     before = np.cumsum(p, axis=1) - p
     points = before[context, cell] + one.completions.uniform[mine] * p[context, cell]
-    # A cell of probability 0 begins where the law has ended.
+    # A cell of probability 0 begins where the law has ended, up to rounding.
     return _Part(
-        points=np.minimum(points, np.nextafter(1, 0)),
+        points=np.where(p[context, cell] == 0, np.nextafter(1, 0), np.minimum(points, np.nextafter(1, 0))),
         hidden=one.laws.hidden()[context],
         ranks=np.bincount(cell, minlength=p.shape[1]),
         expected=p[context].sum(axis=0),
-        unscored=one.unscored_in(depths.first, depths.end),
+        impossible=int((p[context, cell] == 0).sum()),
     )
 
 

@@ -50,6 +50,6 @@ def test_false_conforms_exactly_at_the_tolerance(exact):
             samples["reference"] = draw(rng, COMPLETIONS)
         evidence = law_evidence(samples, exact=exact, pilot=None if exact else draw(rng, SETTINGS.pilot))
         finding = CHECK.judge(SETTINGS, evidence, budget(audit))
-        high = finding.views[0].effect.high
+        high = finding.views[0].effect.high if finding.views else None  # copies are suspected in some
         missed += high is not None and high < SETTINGS.tolerance
     assert missed <= MOST_ERRORS

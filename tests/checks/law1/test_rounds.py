@@ -43,7 +43,7 @@ def test_the_sample_ends_with_the_round_that_is_enough_unless_all_of_it_is_wante
     assert len(early.parts("LAW1.sample")) < len(whole.parts("LAW1.sample"))
 
 
-def pairs(subject, reference, *, alpha=1e-3, choices=None, grouped=False, lost=0):
+def pairs(subject, reference, *, alpha=1e-3, choices=10, grouped=False, lost=0):
     rng = np.random.default_rng(9)
     samples = {"subject": subject, "reference": reference}
     evidence = law_evidence(samples, exact=False, pilot=draw(rng, 400), choices=choices, lost=lost)
