@@ -14,7 +14,6 @@ from specaudit.calibrate.matrix import ALPHA
 from specaudit.calibrate.subjects import DRAFT_TOKENS, decoder, family_of, reference_of, sampling_of, world_of
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.models.markov import MarkovModel
-from specaudit.decoding.parameters import SamplingParameters
 from specaudit.decoding.processors import softmax
 from specaudit.decoding.worlds import SmallModel
 from specaudit.engines.reference import ReferenceEngine
@@ -142,12 +141,7 @@ def completions(
     subject: SpeculativeDecoder, sampling: Sampling, *, seed: int, most: int, batch: int = _BATCH
 ) -> Iterator[Tokens]:
     """Yield completions of the empty prompt `[batch, LENGTH]`, until there are `most`."""
-    parameters = SamplingParameters(
-        temperature=sampling.temperature,
-        top_k=sampling.top_k,
-        top_p=sampling.top_p,
-        logit_bias=sampling.logit_bias,
-    )
+    parameters = ReferenceEngine(subject).parameters(sampling)
     for first, last in pairwise([*range(0, most, batch), most]):
         seeds = np.arange(first, last, dtype=np.uint64) + np.uint64(seed)
         prompts = np.empty((len(seeds), 0), dtype=np.int64)

@@ -114,7 +114,7 @@ class ReferenceEngine:
                 prompts,
                 np.arange(request.n, dtype=np.uint64) + np.uint64(request.seed % 2**64),
                 max_tokens=request.max_tokens,
-                parameters=self._parameters(request.sampling),
+                parameters=self.parameters(request.sampling),
                 stop=StopRules(token_ids=request.stop_token_ids, ignore_eos=request.ignore_eos),
             )
         except ValueError as error:
@@ -150,7 +150,7 @@ class ReferenceEngine:
         finally:
             self._loop.abort(submission)
 
-    def _parameters(self, sampling: Sampling) -> SamplingParameters:
+    def parameters(self, sampling: Sampling) -> SamplingParameters:
         """Translate the request's parameters; a bad word may be spelt.
 
         Raises:
