@@ -115,7 +115,7 @@ def verdicts(task: VerdictTask) -> Verdicts:
     laws = target_table(task.subject, Sampling())
     portfolio = Portfolio(ContextTable(p=laws, q=drafter_table(task.subject)))
     weights = np.exp(portfolio.log_weights)
-    weight = float(weights[_named(portfolio, f"{DICTIONARY[task.subject]} ×")].sum())
+    weight = float(weights[_named(portfolio, f"{DICTIONARY[task.subject]} ×")].max())
     if task.without:
         weights[_named(portfolio, task.without)] = 0
         with np.errstate(divide="ignore"):

@@ -54,7 +54,7 @@ class Verdicts(Record, frozen=True, kw_only=True, tag="verdicts"):
     without: str
     """What the portfolio left out; nothing if it was whole."""
     weight: float
-    """Of the components that bet on the fault; 0 if they were left out."""
+    """Of the component that bets most on the fault, one law with one stake; 0 if it was left out."""
     tokens: tuple[int | None, ...]
     """One an audit; None if it ended without a verdict."""
 
@@ -90,8 +90,9 @@ class Speed(Record, frozen=True, kw_only=True):
     """Tokens; None where half of the audits or more ended without a verdict."""
     stein: float
     """ln(1/α)/KL: the mean that no test can beat that judges each token by the one before."""
-    allowed: float
-    """What the median is held against: 1.1 (ln 1/α + ln 1/w)/KL in the dictionary, 6 times Stein without."""
+    allowed: float | None
+    """What the median is held against: 1.1 (ln 1/α + ln 1/w)/KL in the dictionary, 6 times Stein for a fault of the
+    accept rule that was left out of it; nothing for other faults left out."""
     kept: bool
 
 

@@ -62,8 +62,9 @@ def conclusions(found: Calibration) -> Iterator[str]:
         good = sum(method.kept for method in found.methods)
         yield f"{good} of {len(found.methods)} methods are as they should be."
     if found.speeds:
-        soon = sum(speed.kept for speed in found.speeds)
-        yield f"{soon} of {len(found.speeds)} medians to a verdict are within what is allowed."
+        bounded = [speed for speed in found.speeds if speed.allowed is not None]
+        soon = sum(speed.kept for speed in bounded)
+        yield f"{soon} of {len(bounded)} medians to a verdict are within what is allowed."
 
 
 def method_told(method: Method) -> str:
@@ -71,6 +72,18 @@ def method_told(method: Method) -> str:
     if method.negative_control:
         return "caught, as it must be" if method.kept else "NOT CAUGHT"
     return "kept" if method.kept else "BROKEN"
+
+
+def allowed(speed: Speed) -> str:
+    """Say what the median is held against."""
+    return "–" if speed.allowed is None else f"{speed.allowed:,.0f}"
+
+
+def speed_told(speed: Speed) -> str:
+    """Say whether a median is within what is allowed."""
+    if speed.allowed is None:
+        return "no bound"
+    return "kept" if speed.kept else "slower"
 
 
 def without(speed: Speed) -> str:

@@ -5,7 +5,17 @@ from html import escape
 from math import log10
 
 from specaudit.model.calibration import Calibration, Kill
-from specaudit.render.calibration import Row, columns, conclusions, method_told, over_stein, rows, without
+from specaudit.render.calibration import (
+    Row,
+    allowed,
+    columns,
+    conclusions,
+    method_told,
+    over_stein,
+    rows,
+    speed_told,
+    without,
+)
 from specaudit.render.printable import printable_record
 
 _STYLE = """
@@ -109,8 +119,8 @@ def _speeds(found: Calibration) -> str:
         f"<tr><th>{escape(one.subject)}</th><td>{without(one)}</td>"
         f'<td class="n">{"no verdict" if one.median is None else f"{one.median:,.0f}"}</td>'
         f'<td class="n">{one.stein:,.0f}</td><td class="n">{over_stein(one.median, one.stein)}</td>'
-        f'<td class="n">{one.allowed:,.0f}</td>'
-        f"<td{'' if one.kept else _BAD}>{'kept' if one.kept else 'slower'}</td></tr>"
+        f'<td class="n">{allowed(one)}</td>'
+        f"<td{'' if one.kept else _BAD}>{speed_told(one)}</td></tr>"
         for one in found.speeds
     )
     heads = ("fault", "bets on it", "median tokens", "Stein limit", "× Stein", "allowed", "")

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specaudit.model.calibration import Calibration, Kill
-from specaudit.render.calibration import Row, conclusions, method_told, over_stein, rows, without
+from specaudit.render.calibration import Row, allowed, conclusions, method_told, over_stein, rows, speed_told, without
 from specaudit.render.printable import printable_record
 
 
@@ -70,8 +70,8 @@ def _speeds(found: Calibration) -> Table:
     table = _table("fault", "bets", "median", "× Stein", "allowed", "")
     for one in found.speeds:
         middle = "no verdict" if one.median is None else f"{one.median:,.0f}"
-        kept = "kept" if one.kept else "slower"
-        table.add_row(one.subject, without(one), middle, over_stein(one.median, one.stein), f"{one.allowed:,.0f}", kept)
+        told = (over_stein(one.median, one.stein), allowed(one), speed_told(one))
+        table.add_row(one.subject, without(one), middle, *told)
     return table
 
 

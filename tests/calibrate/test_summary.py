@@ -129,13 +129,33 @@ def test_medians_are_held_against_the_stein_limit():
     assert [speed.kept for speed in found.speeds] == [True, False]
     assert found.speeds[0].stein == pytest.approx(STEIN, rel=1e-3)
     assert found.speeds[0].allowed == pytest.approx(allowed, rel=1e-3)
+    assert not found.passed
+    assert concluded(DIVERGENCE, verdicts(100, int(allowed), None)).passed
+
+
+def test_medians_of_few_audits_are_told_and_break_nothing():
+    found = summarise([DIVERGENCE, verdicts(10**6)], seed=0, quick=True)
+    assert not found.speeds[0].kept
     assert found.passed
 
 
-def test_a_fault_left_out_may_take_six_times_as_long():
-    found = concluded(DIVERGENCE, verdicts(1, int(6 * STEIN), 10**6, without="resid-abs", weight=0.0))
-    assert found.speeds[0].kept
-    assert found.speeds[0].without == "resid-abs"
+def test_a_fault_of_the_accept_rule_that_is_left_out_may_take_six_times_as_long():
+    soon, late = (
+        concluded(DIVERGENCE, verdicts(1, int(6 * STEIN) + more, 10**6, without="resid-abs", weight=0.0)).speeds[0]
+        for more in (0, 1)
+    )
+    assert (soon.kept, late.kept) == (True, False)
+    assert soon.without == "resid-abs"
+
+
+def test_nothing_is_promised_of_other_faults_that_are_left_out():
+    subject = "mutant:argmax-draft-soft-q"
+    found = concluded(
+        Divergence(subject=subject, kl=0.01, tokens=1000),
+        Verdicts(subject=subject, without="argmax-draft-soft-q", weight=0.0, tokens=(10**6,)),
+    )
+    assert found.speeds[0].allowed is None
+    assert found.passed
 
 
 def test_no_verdict_in_half_of_the_audits_is_no_median():
