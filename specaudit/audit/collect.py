@@ -58,7 +58,7 @@ class Collector:
         self,
         recorder: Recorder,
         engines: Mapping[Role, Engine],
-        scraper: Scraper | None,
+        scrapers: Mapping[str, Scraper],
         *,
         concurrency: int,
         listener: Listener,
@@ -67,7 +67,7 @@ class Collector:
     ) -> None:
         self._recorder = recorder
         self._engines = engines
-        self._scraper = scraper
+        self._scrapers = scrapers
         self._concurrency = concurrency
         self._listener = listener
         self._ledger = ledger or Ledger(UNLIMITED)
@@ -88,7 +88,7 @@ class Collector:
         """
         before = self._recorder.evidence()
         settled = {slot for slot in range(stage.size) if before.is_settled(stage.name, slot)}
-        last, readings = max(settled, default=-1), before.snapshots(stage.name)
+        last, readings = max(settled, default=-1), [before.snapshots(stage.name, page) for page in self._scrapers]
         if last < 0:
             await self._snapshot(stage, ended=0)
         first = 0
@@ -104,7 +104,7 @@ class Collector:
             ]
             await self._collect_block(stage, tasks)
             first += len(block)
-            if ended not in readings or (readings[ended].failure is not None and last < first):
+            if any(_reads_again(read.get(ended), unchanged=last < first) for read in readings):
                 await self._snapshot(stage, ended=ended)
 
     async def _collect_block(self, stage: Stage, tasks: Sequence[_Task]) -> None:
@@ -207,37 +207,47 @@ class Collector:
         return response if ids is None or first or ids != known else replace(response, prompt_token_ids=None)
 
     async def _snapshot(self, stage: Stage, *, ended: int) -> None:
-        """Read the counters until two readings in a row agree: an engine may still be counting."""
-        if self._scraper is None or not stage.scrape:
+        """Read the counters of every replica, all at the same moment, and record them in the order of the plan."""
+        if not stage.scrape:
             return
+        for entry in await asyncio.gather(*(self._read(stage, ended, *one) for one in self._scrapers.items())):
+            self._recorder.append(entry)
+
+    async def _read(self, stage: Stage, ended: int, source: str, scraper: Scraper) -> SnapshotEntry:
+        """Read a page until two readings in a row agree: an engine may still be counting."""
         page, failure, quiet = Page(text=""), None, False
         try:
-            page = await self._scraper.scrape()
+            page = await scraper.scrape()
             for _ in range(QUIET_READINGS):
                 await asyncio.sleep(QUIET_SECONDS)
-                before, page = page, await self._scraper.scrape()
+                before, page = page, await scraper.scrape()
                 quiet = _counters(before.text) == _counters(page.text)
                 if quiet:
                     break
         except EngineFailure as error:
             failure = error.failure.message
-        self._recorder.append(
-            SnapshotEntry(
-                stage=stage.name,
-                block=ended,
-                taken=_now(),
-                quiet=quiet,
-                page=page.text,
-                content_type=page.content_type,
-                sha256=hashlib.sha256(page.text.encode()).hexdigest(),
-                failure=failure,
-            )
+        return SnapshotEntry(
+            stage=stage.name,
+            block=ended,
+            taken=_now(),
+            quiet=quiet,
+            page=page.text,
+            source=source,
+            content_type=page.content_type,
+            headers=dict(page.headers),
+            sha256=hashlib.sha256(page.text.encode()).hexdigest(),
+            failure=failure,
         )
 
 
 def _may_ask_again(error: Exception) -> bool:
     """Only what was refused before anything was generated: drawing again would choose among draws."""
     return isinstance(error, EngineFailure) and not error.failure.lost and error.failure.status not in REFUSED_FOR_GOOD
+
+
+def _reads_again(reading: SnapshotEntry | None, *, unchanged: bool) -> bool:
+    """Whether a page has to be read: it was not, or in vain, and nothing was generated since."""
+    return reading is None or (reading.failure is not None and unchanged)
 
 
 def _counters(page: str) -> list[str]:

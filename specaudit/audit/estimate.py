@@ -122,7 +122,7 @@ async def _probed(arm: Arm) -> list[AnyEntry]:
     engine = build(arm, Access())
     capabilities = (await engine.probe()).capabilities
     if arm.role == "subject" and isinstance(engine, Scraper):
-        capabilities, _ = await with_counters(capabilities, engine)
+        capabilities, _ = await with_counters(capabilities, {"": engine})
     law = engine.law()
     found: list[AnyEntry] = [ProbeEntry(role=arm.role, capabilities=capabilities)]
     return found if law is None else [*found, LawEntry(role=arm.role, law=law)]

@@ -45,7 +45,7 @@ def make_plan(audit: Audit) -> Plan:
             f"--alpha {alpha:g} is not an error budget: it must lie between 0 and 0.5.",
             hint="specaudit run --alpha 0.001",
         )
-    arms = _arms(audit)
+    arms, metrics = _arms(audit), _metrics(audit)
     checks = selected(audit.suite, audit.select, audit.ignore)
     required = _required(audit, checks)
     settings = {check_id: _settings(audit, check_id, required=check_id in required) for check_id in checks}
@@ -56,7 +56,8 @@ def make_plan(audit: Audit) -> Plan:
         checks=checks,
         required=required,
         arms=arms,
-        metrics=_metrics(audit),
+        metrics=metrics[0] if metrics else None,
+        replicas=metrics[1:],
         alpha=alpha,
         seed=audit.seed,
         concurrency=audit.suite.concurrency if audit.concurrency is None else audit.concurrency,
@@ -125,7 +126,7 @@ def _required(audit: Audit, checks: tuple[str, ...]) -> tuple[str, ...]:
         check_id
         for check_id in checks
         if registry.settings_of(audit.suite, check_id).required
-        or (audit.metrics and registry.family(check_id) == "CTR")
+        or (audit.pages and registry.family(check_id) == "CTR")
         or (audit.reference == SELF and registry.get(check_id).against_itself)
     )
     return required or checks
@@ -135,7 +136,7 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
     if audit.endpoint is None:
         if option := _given(
             reference=audit.reference,
-            metrics=audit.metrics,
+            metrics=audit.metrics or None,
             model=audit.model,
             api=audit.api,
             stream=audit.stream or None,
@@ -185,10 +186,14 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
     return (subject, msgspec.structs.replace(subject, role="reference", endpoint=reference))
 
 
-def _metrics(audit: Audit) -> str | None:
-    if audit.metrics is not None:
-        return _address("--metrics", audit.metrics)
-    return IN_PROCESS if audit.endpoint is None else None
+def _metrics(audit: Audit) -> tuple[str, ...]:
+    if len(set(audit.pages)) < len(audit.pages):
+        raise UsageError(
+            "--metrics names one page twice: its tokens would count twice.", hint="Give each replica's page once"
+        )
+    if audit.pages:
+        return tuple(_address("--metrics", url) for url in audit.pages)
+    return (IN_PROCESS,) if audit.endpoint is None else ()
 
 
 def _given(**options: object) -> str | None:

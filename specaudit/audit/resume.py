@@ -35,7 +35,7 @@ class Resume:
     folder: Path
     said: Mapping[str, Any] = field(default_factory=dict)
     """Options of the audit that are given again, by their names in `Audit`: each must agree with the recorded plan."""
-    addresses: Mapping[str, str] = field(default_factory=dict, repr=False)
+    addresses: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
     """`endpoint`, `reference`, `metrics` from settings, maybe with a password: used where they are the plan's own."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further headers, as secret as the key and sent where it is sent."""
@@ -100,8 +100,9 @@ def _audit(resume: Resume, evidence: Evidence) -> Audit:
                 hint=f"specaudit run --resume {shlex.quote(str(resume.folder))}",
             )
     public = _public(plan)
-    private = {name: url for name, url in resume.addresses.items() if public_address(url) == public[name]}
+    private = {name: url for name, url in resume.addresses.items() if _shown(url) == public[name]}
     said = {name: resume.said[name] for name in ADDRESSES if name in resume.said}
+    known: dict[str, Any] = public | private | said
     return Audit(
         suite=plan.suite,
         out=resume.folder,
@@ -111,18 +112,23 @@ def _audit(resume: Resume, evidence: Evidence) -> Audit:
         limits=checked(msgspec.structs.replace(evidence.limits, **resume.limits)),
         api_key=resume.api_key,
         reference_api_key=resume.reference_api_key,
-        **(public | private | said),
+        **known,
     )
 
 
-def _public(plan: Plan) -> dict[str, str | None]:
+def _shown(address: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """An address, or several, as they may be recorded."""
+    return public_address(address) if isinstance(address, str) else tuple(map(public_address, address))
+
+
+def _public(plan: Plan) -> dict[str, str | tuple[str | None, ...] | None]:
     """The recorded addresses by option."""
     subject, reference = plan.arm("subject"), plan.arm("reference")
     endpoint = subject.endpoint if subject else None
     return {
         "endpoint": endpoint,
         "reference": SELF if is_self(plan) else reference.endpoint if reference else None,
-        "metrics": plan.metrics if endpoint else None,
+        "metrics": None if endpoint is None else (plan.metrics, *plan.replicas) if plan.replicas else plan.metrics,
     }
 
 
@@ -133,7 +139,7 @@ def _contradicted(name: str, resume: Resume, plan: Plan) -> str | None:
     match name:
         case "endpoint" | "reference" | "metrics":
             recorded = _public(plan)[name]
-            agrees = value == recorded or public_address(value) == recorded
+            agrees = value == recorded or _shown(value) == recorded
         case "model" | "engine" | "world" | "draft_tokens" | "api" | "stream" | "tokenizer":
             recorded = getattr(plan.arm("subject"), name)
             agrees = value == recorded
@@ -152,7 +158,11 @@ def _contradicted(name: str, resume: Resume, plan: Plan) -> str | None:
         case _:
             recorded = getattr(plan, name)
             agrees = value == recorded
-    return None if agrees else "none" if recorded is None else str(recorded)
+    return None if agrees else _told(recorded)
+
+
+def _told(recorded: object) -> str:
+    return " and ".join(recorded) if isinstance(recorded, tuple) else "none" if recorded is None else str(recorded)
 
 
 def _is_suite(suite: Suite, plan: Plan) -> bool:

@@ -56,7 +56,8 @@ class Audit:
     endpoint: str | None = None
     reference: str | None = None
     """The same target without speculation; `self` asks the endpoint for first tokens, which are never drafted."""
-    metrics: str | None = None
+    metrics: str | tuple[str, ...] | None = None
+    """The subject's metrics page, or the pages of all its replicas."""
     model: str | None = None
     api: Api | None = None
     """Which interface of the endpoint and the reference is asked; `completions` unless given."""
@@ -91,6 +92,11 @@ class Audit:
     """Sent to the reference; needed where it is elsewhere and wants a key."""
     listener: Listener = silent
 
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The subject's metrics pages."""
+        return (self.metrics,) if isinstance(self.metrics, str) else self.metrics or ()
+
 
 def run_audit(audit: Audit) -> Report:
     """Run an audit to its report.
@@ -117,7 +123,8 @@ class Arms:
     """The engines of an audit, and where the subject's counters are read."""
 
     engines: Mapping[Role, Engine]
-    scraper: Scraper | None
+    scrapers: Mapping[str, Scraper]
+    """By what the plan calls the page."""
     pacer: Pacer
     """Of all of them together."""
 
@@ -125,8 +132,9 @@ class Arms:
         """Release what the engines and the scraper hold."""
         for engine in self.engines.values():
             await engine.close()
-        if isinstance(self.scraper, MetricsAddress):
-            await self.scraper.close()
+        for scraper in self.scrapers.values():
+            if isinstance(scraper, MetricsAddress):
+                await scraper.close()
 
 
 def connect(audit: Audit, plan: Plan) -> Arms:
@@ -137,7 +145,7 @@ def connect(audit: Audit, plan: Plan) -> Arms:
     """
     pacer = Pacer(audit.limits)
     engines: dict[Role, Engine] = {arm.role: _engine(arm, audit, plan, pacer) for arm in plan.arms}
-    return Arms(engines=engines, scraper=_scraper(audit, plan, engines), pacer=pacer)
+    return Arms(engines=engines, scrapers=_scrapers(audit, plan, engines), pacer=pacer)
 
 
 def carry_out(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) -> None:
@@ -166,7 +174,7 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listene
     ledger, filters = Ledger(before.limits, spent_in(before)), wanted_filters(plan)
     try:
         for arm in plan.arms:
-            counters = arms.scraper if arm.role == "subject" else None
+            counters = arms.scrapers if arm.role == "subject" else {}
             async with ledger.room_for(NOTHING if arm.endpoint is None else PROBING):
                 ledger.book(await _probe(arm, arms.engines[arm.role], counters, recorder, before, listener, filters))
         tell_alike(arms.engines, recorder)
@@ -175,7 +183,7 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listene
         collector = Collector(
             recorder,
             arms.engines,
-            arms.scraper,
+            arms.scrapers,
             concurrency=plan.concurrency,
             listener=listener,
             ledger=ledger,
@@ -224,18 +232,19 @@ def _origin(address: str) -> tuple[str, str | None, int | None] | None:
         return None
 
 
-def _scraper(audit: Audit, plan: Plan, engines: Mapping[Role, Engine]) -> Scraper | None:
-    """What the subject's counters are read from: the named page, or an engine in process itself."""
-    if audit.metrics is not None:
-        return MetricsAddress(audit.metrics, _access(audit, plan, audit.metrics))
+def _scrapers(audit: Audit, plan: Plan, engines: Mapping[Role, Engine]) -> dict[str, Scraper]:
+    """What the subject's counters are read from: the named pages, or an engine in process itself."""
+    if audit.pages:
+        pages = (MetricsAddress(url, _access(audit, plan, url)) for url in audit.pages)
+        return dict(zip(plan.pages, pages, strict=True))
     subject = engines["subject"]
-    return subject if isinstance(subject, Scraper) else None
+    return {"": subject} if isinstance(subject, Scraper) else {}
 
 
 async def _probe(
     arm: Arm,
     engine: Engine,
-    scraper: Scraper | None,
+    scrapers: Mapping[str, Scraper],
     recorder: Recorder,
     before: Evidence,
     listener: Listener,
@@ -250,9 +259,9 @@ async def _probe(
     if arm.endpoint is not None:
         probe = await with_refused_filters(engine, probe, filters)
     capabilities, exchanges = probe.capabilities, probe.exchanges
-    if scraper is not None:
-        capabilities, said = await with_counters(capabilities, scraper)
-        exchanges += (said,)
+    if scrapers:
+        capabilities, said = await with_counters(capabilities, scrapers)
+        exchanges += said
     law = engine.law()
     if changed := _changed(arm.role, before, capabilities, law):
         raise CouldNotTest(
@@ -278,20 +287,33 @@ def _changed(role: Role, before: Evidence, capabilities: Capabilities, law: Reve
     return "its law has changed" if role in before.laws and law != before.laws[role] else ""
 
 
-async def with_counters(capabilities: Capabilities, scraper: Scraper) -> tuple[Capabilities, str]:
-    """Add what the metrics page tells: whether speculation is counted, and how many drafts a step has."""
-    try:
-        page = await scraper.scrape()
-    except EngineFailure as error:
-        raise CouldNotTest(
-            f"The metrics page cannot be read. {error.failure.message}", hint="specaudit run --metrics URL"
-        ) from error
-    try:
-        readings = read_page(page.text, page.content_type)
-    except PageError as error:
-        return capabilities, f"metrics page: {error}"
-    if unfit := readings[0].unfit:
-        return capabilities, f"metrics page: {unfit[0]}"
-    drafts = max(reading.draft_limit for reading in readings) or None
-    found = msgspec.structs.replace(capabilities, counters=True, draft_tokens=drafts)
-    return found, f"metrics page: speculation counters for {drafts} positions"
+async def with_counters(
+    capabilities: Capabilities, scrapers: Mapping[str, Scraper]
+) -> tuple[Capabilities, tuple[str, ...]]:
+    """Add what the metrics pages tell: whether all count speculation, and how many drafts a step has.
+
+    Raises:
+        CouldNotTest: there is no page at an address.
+    """
+    limits: list[int] = []
+    said: list[str] = []
+    for source, scraper in scrapers.items():
+        where = f"metrics page of {source}" if source else "metrics page"
+        try:
+            page = await scraper.scrape()
+            readings = read_page(page.text, page.content_type)
+        except EngineFailure as error:
+            raise CouldNotTest(
+                f"The metrics page cannot be read. {error.failure.message}", hint="specaudit run --metrics URL"
+            ) from error
+        except PageError as error:
+            said.append(f"{where}: {error}")
+            continue
+        if unfit := readings[0].unfit:
+            said.append(f"{where}: {unfit[0]}")
+            continue
+        limits.append(max(reading.draft_limit for reading in readings))
+        said.append(f"{where}: speculation counters for {limits[-1] or None} positions")
+    if len(limits) < len(scrapers):
+        return capabilities, tuple(said)
+    return msgspec.structs.replace(capabilities, counters=True, draft_tokens=max(limits) or None), tuple(said)

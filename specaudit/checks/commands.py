@@ -30,8 +30,8 @@ def _engines(plan: Plan) -> list[str]:
     words = ["--endpoint", subject.endpoint]
     if reference is not None and reference.endpoint is not None:
         words += ["--reference", SELF if is_self(plan) else reference.endpoint]
-    if plan.metrics is not None:
-        words += ["--metrics", plan.metrics]
+    for page in (plan.metrics, *plan.replicas):
+        words += ["--metrics", page] if page is not None else []
     if subject.model is not None:
         words += ["--model", subject.model]
     if subject.api != "completions":

@@ -1,7 +1,7 @@
 """The counter windows of a stage, and what they show of the verification paths that were taken."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specaudit.counters.acceptance import Acceptance, acceptance
 from specaudit.counters.interface import Reading
@@ -38,8 +38,7 @@ def block_windows(evidence: Evidence, *stages: str, min_drafts: int = 1) -> list
 
 
 def _stage_windows(evidence: Evidence, stage: str, min_drafts: int) -> list[BlockWindow]:
-    snapshots = evidence.snapshots(stage)
-    readings = {block: _reading(snapshot) for block, snapshot in snapshots.items()}
+    readings = _readings(evidence, stage)
     windows: list[BlockWindow] = []
     first = 0
     for number, block in enumerate(evidence.stages[stage].blocks, start=1):
@@ -60,14 +59,13 @@ def whole_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
     """
     blocks = evidence.stages[stage].blocks
     first = 1 if len(blocks) > 1 else 0
-    snapshots = evidence.snapshots(stage)
-    if first not in snapshots or len(blocks) not in snapshots:
+    readings = _readings(evidence, stage)
+    if first not in readings or len(blocks) not in readings:
         return []
     skipped = sum(len(block) for block in blocks[:first])
     slots = [(slot, planned.arm) for slot, planned in enumerate(evidence.stages[stage].slots()) if slot >= skipped]
     responses = [evidence.response(stage, slot) for slot, arm in slots if arm == "subject"]
-    readings = _reading(snapshots[first]), _reading(snapshots[len(blocks)])
-    return _around(len(blocks), *readings, responses, shown=_shows_all(evidence))
+    return _around(len(blocks), readings[first], readings[len(blocks)], responses, shown=_shows_all(evidence))
 
 
 def coverage(evidence: Evidence, *stages: str) -> Acceptance | None:
@@ -122,6 +120,30 @@ def rare_paths(tolerance: float, taken: Acceptance | None) -> tuple[str, ...]:
         for what, count in paths.items()
         if count is not None and 0 < count < tolerance * taken.drafts
     )
+
+
+def _readings(evidence: Evidence, stage: str) -> dict[int, tuple[Reading, ...] | str]:
+    """The readings of all replicas by block, those of each page behind one another, or why there are none.
+
+    Which of the replicas answered is not known, so that without the page of one nothing is known of the others.
+    """
+    pages = {source: evidence.snapshots(stage, source) for source in evidence.plan.pages}
+    together: dict[int, tuple[Reading, ...] | str] = {}
+    for block in set.intersection(*map(set, pages.values())):
+        found: list[Reading] = []
+        for source, snapshots in pages.items():
+            read = _reading(snapshots[block])
+            if isinstance(read, str):
+                together[block] = f"{source}: {read}" if source else read
+                break
+            found += [replace(reading, replica=_named(source, reading.replica)) for reading in read]
+        else:
+            together[block] = tuple(found)
+    return together
+
+
+def _named(source: str, replica: str) -> str:
+    return f"{source} engine {replica}" if source and replica else source or replica
 
 
 def _reading(snapshot: SnapshotEntry) -> tuple[Reading, ...] | str:

@@ -11,6 +11,7 @@ from specaudit.engines.addresses import public_address
 from specaudit.engines.interface import Access, EngineFailure
 from specaudit.engines.metrics import MetricsAddress
 from specaudit.model.errors import CouldNotTest, UsageError
+from specaudit.model.plan import told_apart
 from specaudit.model.record import to_json
 
 _LONGEST_SECONDS = 30.0
@@ -44,7 +45,7 @@ class Watch:
         record: str | None = None,
     ) -> None:
         self._urls = list(dict.fromkeys(urls))
-        self._sources = _told_apart([public_address(url) for url in self._urls])
+        self._sources = told_apart([public_address(url) for url in self._urls])
         self._every = every
         self._duration = duration
         self._access = Access(
@@ -101,12 +102,6 @@ def _metrics(url: str, access: Access) -> MetricsAddress:
         return MetricsAddress(url, access)
     except CouldNotTest as error:
         raise CouldNotTest(error.message, hint="specaudit counters --watch http://HOST:PORT/metrics") from error
-
-
-def _told_apart(addresses: Sequence[str]) -> list[str]:
-    """Number addresses that differ only in what is not recorded of them, such as a query."""
-    counts = [addresses[: i + 1].count(address) for i, address in enumerate(addresses)]
-    return [address if count == 1 else f"{address} ({count})" for address, count in zip(addresses, counts, strict=True)]
 
 
 async def _read(source: str, address: MetricsAddress) -> Snapshot:

@@ -40,7 +40,12 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     metavar="URL|self",
     help="The same target served without speculation, …/v1; or the endpoint itself, asked for first tokens.",
 )
-@click.option("--metrics", metavar="URL", help="The subject's metrics page; makes the CTR checks required.")
+@click.option(
+    "--metrics",
+    metavar="URL",
+    multiple=True,
+    help="The subject's metrics page, or one for each replica (repeatable); makes the CTR checks required.",
+)
 @click.option("--model", metavar="NAME", help="Model to ask for.  [default: the first that is served]")
 @click.option(
     "--api", type=click.Choice(["completions", "chat"]), help="Interface of the servers.  [default: completions]"
@@ -220,13 +225,14 @@ def _resume(context: click.Context, folder: Path, options: dict[str, Any], liste
 
     manner = {name: options.pop(name) for name in ("timeout", "allow_inconclusive", "headers", "ca_file")}
     manner["headers"] = dict(manner["headers"])
+    addresses = {name: options[name] for name in ADDRESSES} | {"metrics": _pages(options["metrics"])}
     names = [option.name for option in context.command.params if option.name in options]
     said = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     return Resume(
         folder=folder,
         said=_read({name: options[name] for name in said if name not in LIMITS}),
         limits={name: options[name] for name in said if name in LIMITS},
-        addresses={name: options[name] for name in ADDRESSES if options[name] is not None and name not in said},
+        addresses={name: url for name, url in addresses.items() if url is not None and name not in said},
         listener=listen,
         **manner,
         **_keys(),
@@ -242,8 +248,14 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
         "select": _selection,
         "ignore": _ids,
         "headers": dict,
+        "metrics": _pages,
     }
     return {name: readers[name](value) if name in readers else value for name, value in options.items()}
+
+
+def _pages(urls: tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+    """The metrics page, or the pages of several replicas."""
+    return urls[0] if urls and len(urls) == 1 else urls or None
 
 
 def _one_subject(context: click.Context, options: dict[str, Any]) -> dict[str, Any]:

@@ -65,12 +65,13 @@ def _options(command: click.Command, table: Mapping[str, Any], where: str) -> di
         if wanted := _wanted(option, value):
             raise UsageError(f"{where}: {key!r} must be {wanted}, and is {_shown(value)}.", hint=hint)
         try:
-            for each in value if option.multiple else [value]:
+            several = [value] if option.multiple and isinstance(value, str) else value
+            for each in several if option.multiple else [value]:
                 option.type.convert(each, option, None)
         except click.BadParameter as error:
             raise UsageError(f"{where}: {key!r} is wrong: {error.message}", hint=hint) from error
         assert option.name is not None
-        found[option.name] = value
+        found[option.name] = several
     return found
 
 
@@ -79,8 +80,8 @@ def _wanted(option: click.Option, value: Any) -> str:
     if option.is_flag:
         return "" if isinstance(value, bool) else "true or false"
     if option.multiple:
-        texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        return "" if texts else "a list of texts in quotes"
+        texts = isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+        return "" if texts else "a text in quotes, or a list of them"
     if isinstance(option.type, click.types.IntParamType):
         return "" if isinstance(value, int) and not isinstance(value, bool) else "a whole number"
     if isinstance(option.type, click.types.FloatParamType):

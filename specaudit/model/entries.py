@@ -93,7 +93,11 @@ class SnapshotEntry(Entry, frozen=True, kw_only=True, tag="snapshot"):
     quiet: bool
     """Two readings in a row agreed, so nothing was running."""
     page: str
+    source: str = ""
+    """Whose page it is, by its address, where several replicas have one each; empty where there is one page."""
     content_type: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    """HTTP headers that the page came with, names in lower case, cookies left out."""
     sha256: str
     """Of the page's UTF-8 bytes."""
     failure: str | None = None

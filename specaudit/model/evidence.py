@@ -74,7 +74,7 @@ class Evidence:
         self.sealed = False
         self.limits = UNLIMITED
         """What the audit may cost, and how fast it may ask, since it was last begun or resumed."""
-        self._snapshots: dict[str, dict[int, SnapshotEntry]] = {}
+        self._snapshots: dict[tuple[str, str], dict[int, SnapshotEntry]] = {}
         self._attempts: dict[str, dict[int, list[AttemptEntry]]] = {}
         for entry in self.entries:
             self._index(entry)
@@ -90,7 +90,7 @@ class Evidence:
             case AttemptEntry():
                 self._attempts.setdefault(entry.stage, {}).setdefault(entry.slot, []).append(entry)
             case SnapshotEntry():
-                self._snapshots.setdefault(entry.stage, {})[entry.block] = entry
+                self._snapshots.setdefault((entry.stage, entry.source), {})[entry.block] = entry
             case StopEntry():
                 self.stop = entry
             case ResumeEntry():
@@ -123,9 +123,9 @@ class Evidence:
         """Return the token ids of a prompt for an arm; None where the arm has not told how it tokenizes it."""
         return self._prompts.get((role, prompt)) if isinstance(prompt, str) else prompt
 
-    def snapshots(self, stage: str) -> dict[int, SnapshotEntry]:
-        """Return the readings of the metrics page by the number of blocks that had ended."""
-        return self._snapshots.get(stage, {})
+    def snapshots(self, stage: str, source: str = "") -> dict[int, SnapshotEntry]:
+        """Return the readings of a metrics page, as the plan calls it, by the number of blocks that had ended."""
+        return self._snapshots.get((stage, source), {})
 
     def attempts(self, stage: str | None = None) -> list[AttemptEntry]:
         """Return every attempt of a stage (of all stages), in plan order."""

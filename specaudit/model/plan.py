@@ -4,6 +4,7 @@ A stage's requests are a pure function of the header and of the evidence of earl
 with their digest, before the stage's first call.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -55,6 +56,8 @@ class Plan(Record, frozen=True, kw_only=True):
     arms: tuple[Arm, ...]
     metrics: str | None = None
     """Address of the subject's metrics page."""
+    replicas: tuple[str, ...] = ()
+    """Addresses of the metrics pages of its other replicas, where several answer for the subject."""
     alpha: float
     """Error budget of the whole audit."""
     seed: int
@@ -65,9 +68,27 @@ class Plan(Record, frozen=True, kw_only=True):
     limits: Limits = UNLIMITED
     """What the audit may cost, and how fast it may ask, unless it is resumed with others."""
 
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """What the metrics pages are called in evidence: nothing where there is one, else their addresses.
+
+        Addresses that differ only in what is not recorded of them, such as a query, are numbered.
+        """
+        if self.metrics is None or not self.replicas:
+            return ("",)
+        return told_apart((self.metrics, *self.replicas))
+
     def arm(self, role: Role) -> Arm | None:
         """Return the arm in that role, or None where the audit has none."""
         return next((arm for arm in self.arms if arm.role == role), None)
+
+
+def told_apart(addresses: Sequence[str]) -> tuple[str, ...]:
+    """Number the addresses that there are several of."""
+    seen = [addresses[: i + 1].count(address) for i, address in enumerate(addresses)]
+    return tuple(
+        address if count == 1 else f"{address} ({count})" for address, count in zip(addresses, seen, strict=True)
+    )
 
 
 class PlannedRequest(Record, frozen=True, kw_only=True):

@@ -76,4 +76,4 @@ class FakePage:
         page = self._pages[min(self.read, len(self._pages)) - 1]
         if isinstance(page, Failure):
             raise EngineFailure(page)
-        return Page(text=page, content_type="text/plain")
+        return Page(text=page, content_type="text/plain", headers={"server": "fake"})

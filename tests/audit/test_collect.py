@@ -1,6 +1,6 @@
 import asyncio
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,7 @@ def collected(
     engine: FakeEngine,
     *,
     scraper: Scraper | None = None,
+    scrapers: Mapping[str, Scraper] | None = None,
     concurrency: int = 4,
     reference: FakeEngine | None = None,
     heard: list[Event] | None = None,
@@ -50,7 +51,7 @@ def collected(
         collector = Collector(
             recorder,
             engines,
-            scraper,
+            scrapers or ({} if scraper is None else {"": scraper}),
             concurrency=concurrency,
             listener=listener,
             pacer=Pacer(UNLIMITED, clock=clock, sleep=clock.sleep),
@@ -224,6 +225,19 @@ def test_counters_are_read_before_and_after_every_block(tmp_path: Path) -> None:
     assert kinds == ["Snapshot", "Attempt", "Attempt", "Snapshot", "Attempt", "Attempt", "Snapshot"]
 
 
+def test_every_replica_is_read_and_told_apart_with_its_headers(tmp_path: Path) -> None:
+    pages = {"http://a/metrics": FakePage("a_tokens_total 1\n"), "http://b/metrics": FakePage(status(404))}
+    evidence = collected(tmp_path, made_stage([1, 1], scrape=True), FakeEngine(), scrapers=pages)
+    assert [(entry.source, entry.block) for entry in snapshots(evidence)] == [
+        (source, block) for block in (0, 1, 2) for source in pages
+    ]
+    assert {entry.headers["server"] for entry in evidence.snapshots("T1", "http://a/metrics").values()} == {"fake"}
+    assert [entry.failure for entry in evidence.snapshots("T1", "http://b/metrics").values()] == [
+        "The server answered 404."
+    ] * 3
+    assert not evidence.snapshots("T1")
+
+
 @pytest.mark.parametrize("scrape", [True, False])
 def test_counters_are_read_only_where_the_stage_asks_and_a_page_is_there(tmp_path: Path, scrape: bool) -> None:
     page = None if scrape else FakePage("a_tokens_total 1\n")
@@ -277,7 +291,9 @@ def resumed(
             recorder.append(entry)
         for entry in entries:
             recorder.append(entry)
-        collector = Collector(recorder, {"subject": engine}, scraper, concurrency=1, listener=silent)
+        collector = Collector(
+            recorder, {"subject": engine}, {} if scraper is None else {"": scraper}, concurrency=1, listener=silent
+        )
         asyncio.run(collector.collect(stage))
         return recorder.evidence()
 

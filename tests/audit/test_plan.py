@@ -144,6 +144,19 @@ def test_addresses_are_recorded_without_what_may_be_secret() -> None:
     assert b"secret" not in to_json(made)
 
 
+def test_the_pages_of_several_replicas_are_recorded_and_told_apart() -> None:
+    pages = ("http://a/metrics?token=1", "http://b/metrics", "http://a/metrics?token=2")
+    made = plan(**HTTP, metrics=pages)
+    assert (made.metrics, made.replicas) == ("http://a/metrics", ("http://b/metrics", "http://a/metrics"))
+    assert made.pages == ("http://a/metrics", "http://b/metrics", "http://a/metrics (2)")
+    assert plan(**HTTP, metrics="http://a/metrics").pages == ("",)
+    assert plan(**HTTP).pages == plan().pages == ("",)
+
+
+def test_a_page_that_is_named_twice_is_told() -> None:
+    assert "names one page twice" in refused(UsageError, **HTTP, metrics=("http://a/m", "http://a/m")).message
+
+
 def test_a_key_is_not_in_the_plan_nor_in_the_audits_form() -> None:
     asked = audit(**HTTP, api_key="sk-secret")
     assert b"sk-secret" not in to_json(make_plan(asked))

@@ -34,6 +34,11 @@ def test_over_http_all_addresses_are_told_and_quoted():
     )
 
 
+def test_every_replica_is_told():
+    head = plan(arms=REMOTE[:1], metrics="http://a:1/metrics", replicas=("http://b:1/metrics",))
+    assert "--metrics http://a:1/metrics --metrics http://b:1/metrics" in rerun(head, "CTR1")
+
+
 def test_a_missing_option_is_added():
     assert with_option(plan(arms=REMOTE[:1]), "--reference", "URL") == (
         "specaudit run --endpoint http://a:1/v1 --model 'my model' --reference URL"

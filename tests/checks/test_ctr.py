@@ -131,6 +131,66 @@ def test_replicas_are_held_together_against_what_was_received():
     assert "768 emitted tokens and the client received 384" in finding.summary
 
 
+PAGES = ("http://a/metrics", "http://b/metrics")
+
+
+class Pair:
+    """Two servers that take turns behind one address, each with a page of its own."""
+
+    def __init__(self) -> None:
+        self.servers = dict(zip(PAGES, (Server(), Server()), strict=True))
+        self._turn = 0
+
+    def ask(self, request):
+        self._turn += 1
+        return list(self.servers.values())[self._turn % 2].ask(request)
+
+
+def replicated(pair: Pair, pages=PAGES, between=lambda pair, block: None) -> Evidence:
+    """Carry out the windows' stage against two replicas, of which each of `pages` is read."""
+    head = plan("CTR1", metrics=pages[0], replicas=pages[1:])
+    entries = [PlanEntry(plan=head, digest=""), *_probed().entries[1:]]
+    stage = VALIDITY.next_stage(head, WINDOWS, Evidence(entries))
+    assert stage is not None
+    entries.append(StageEntry(stage=stage, digest=""))
+    slot = 0
+    for number, block in enumerate([(), *stage.blocks]):
+        between(pair, number)
+        for planned in block:
+            response = pair.ask(planned.request)
+            entries.append(AttemptEntry(stage=STAGE, slot=slot, number=1, started="", seconds=0.0, response=response))
+            slot += 1
+        for page, source in zip(pages, head.pages, strict=True):
+            text, known = pair.servers[page].page().text, {"stage": STAGE, "block": number, "source": source}
+            entries.append(SnapshotEntry(**known, taken="", quiet=True, page=text, sha256=""))
+    return Evidence(entries)
+
+
+def test_each_replica_has_windows_of_its_own():
+    finding = VALIDITY.judge(WINDOWS, replicated(Pair()), BUDGET)
+    assert finding.verdict is Verdict.CONFORMS
+    assert finding.measured["valid windows"] == 48
+    evidence = replicated(Pair())
+    assert {w.replica for w in block_windows(evidence, STAGE)} == {f"{page} engine 0" for page in PAGES}
+    assert ACCEPTANCE.judge(LENGTH, evidence, BUDGET).verdict is Verdict.CONFORMS
+
+
+def test_the_page_of_one_replica_does_not_stand_for_both():
+    finding = VALIDITY.judge(WINDOWS, replicated(Pair(), pages=PAGES[:1]), BUDGET)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "192 emitted tokens and the client received 384: other servers answered" in finding.summary
+
+
+def test_a_restart_of_one_replica_voids_its_window_alone():
+    def restart(pair, block):
+        if block == 7:
+            pair.servers[PAGES[1]].restart()
+
+    finding = VALIDITY.judge(WINDOWS, replicated(Pair(), between=restart), BUDGET)
+    assert finding.verdict is Verdict.CONFORMS
+    assert finding.measured["void windows"] <= 2
+
+
 def test_a_restart_voids_its_window_and_nothing_else():
     evidence = collected(Server(), between=lambda server, block: server.restart() if block == 7 else None)
     finding = VALIDITY.judge(WINDOWS, evidence, BUDGET)

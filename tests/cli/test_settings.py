@@ -99,7 +99,7 @@ def test_a_pyproject_of_others_says_nothing_to_us() -> None:
         ("alpha = true\n", "specaudit.toml, run: 'alpha' must be a number, and is True."),
         ("draft-tokens = 2.5\n", "specaudit.toml, run: 'draft-tokens' must be a whole number, and is 2.5."),
         ('json = "yes"\n', "specaudit.toml, run: 'json' must be true or false, and is a text."),
-        ("report = 'j=x'\n", "specaudit.toml, run: 'report' must be a list of texts in quotes, and is a text."),
+        ("report = 3\n", "specaudit.toml, run: 'report' must be a text in quotes, or a list of them, and is 3."),
         (
             "report = ['junit']\n",
             "specaudit.toml, run: 'report' is wrong: 'junit' is not FORMAT=FILE, such as junit=specaudit.xml.",
