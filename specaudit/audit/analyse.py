@@ -1,6 +1,8 @@
 """Judge evidence: pure, offline, and the same bytes every time."""
 
 import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -8,12 +10,12 @@ from specaudit.audit.budget import spent_in
 from specaudit.audit.undone import progress, unfinished
 from specaudit.checks import registry
 from specaudit.checks.interface import budget_of
-from specaudit.model.entries import AttemptEntry
+from specaudit.model.entries import AttemptEntry, Failure
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding, Verdict
-from specaudit.model.plan import ROLES
+from specaudit.model.plan import ROLES, Role
 from specaudit.model.record import digest
-from specaudit.model.report import EXIT_INTERNAL, EXIT_INTERRUPTED, Report, exit_code_of
+from specaudit.model.report import EXIT_INTERNAL, EXIT_INTERRUPTED, Report, Scope, exit_code_of
 from specaudit.model.rounding import rounded
 from specaudit.version import VERSION
 
@@ -56,7 +58,34 @@ def analyse(evidence: Evidence, *, allow_inconclusive: bool = False) -> Report:
         requests={role: len(of_role) for role, of_role in by_role.items()},
         lost=len({(a.stage, a.slot) for a in attempts} - {(a.stage, a.slot) for a in attempts if a.response}),
         cost=evidence.limits.cost(spent_in(evidence)) if evidence.limits.priced else None,
+        scope=_scope(evidence, attempts, arm_of),
     )
+
+
+def _scope(evidence: Evidence, attempts: Sequence[AttemptEntry], arm_of: Mapping[str, Sequence[Role]]) -> Scope:
+    plan = evidence.plan
+    failures = Counter(
+        f"the {arm_of[attempt.stage][attempt.slot]}: {_reason(attempt.failure)}"
+        for attempt in attempts
+        if attempt.failure is not None
+    )
+    return Scope(
+        title=plan.suite.title,
+        planned=plan.created,
+        planned_by=plan.tool,
+        seed=plan.seed,
+        concurrency=plan.concurrency,
+        metrics=plan.metrics,
+        segment=plan.segment,
+        settings={check_id: plan.suite.checks.get(check_id, {}) for check_id in plan.checks},
+        revealed={role: found for role, found in evidence.capabilities.items()},
+        failures=dict(sorted(failures.items())),
+    )
+
+
+def _reason(failure: Failure) -> str:
+    status = "" if failure.status is None else f" {failure.status}"
+    return f"{failure.reason}{status}{', answer lost' if failure.lost else ', asked again'}"
 
 
 def _findings(evidence: Evidence) -> tuple[tuple[Finding, ...], bool]:

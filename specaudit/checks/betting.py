@@ -14,6 +14,12 @@ from specaudit.stats.evalues.portfolio import Portfolio
 from specaudit.stats.evalues.process import Process
 from specaudit.stats.evalues.wealth import Wealth
 
+_STEPS = 120
+"""Points of a path that are kept; more than a drawing shows."""
+
+_RUINED = -700.0
+"""Stands for the logarithm of nothing, which JSON cannot hold."""
+
 
 def bet(parts: Iterable[ScoredTokens], alpha: float, *, slack: float = 0.0) -> Betting | None:
     """Bet on tokens in the order of the plan, as if they were just coming in, up to the first that was lost.
@@ -76,6 +82,18 @@ def summed_up(process: Wealth, sizes: Sequence[int], alpha: float) -> Betting:
         tokens=sum(sizes),
         rejected_after=None if at is None else sum(sizes[:at]),
         leader=value.leader,
+        path=_path(process, sizes),
+    )
+
+
+def _path(process: Wealth, sizes: Sequence[int]) -> tuple[tuple[int, float | None], ...]:
+    """What was earned after so many tokens, in even steps; the largest value is always one of them."""
+    earned, tokens = process.path, np.concatenate([[0], np.cumsum(sizes)])
+    even = np.linspace(0, len(earned) - 1, min(len(earned), _STEPS)).round().astype(np.int64)
+    shown = np.unique([*even, int(earned.argmax())])
+    return tuple(
+        (int(at), None if log_e == np.inf else max(float(log_e), _RUINED))
+        for at, log_e in zip(tokens[shown], earned[shown], strict=True)
     )
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from specaudit.checks import ctr_traffic
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
+from specaudit.checks.exhibits import acceptance_by_window
 from specaudit.checks.interface import Budget, Check
 from specaudit.checks.windows import BlockWindow, block_windows, whole_windows
 from specaudit.model.estimate import Deviation
@@ -86,6 +87,7 @@ class WindowValidity(Check[ValiditySettings]):
                 "windows": len(windows),
                 **{f"{status} windows": count for status, count in Counter(w.status for w in windows).items()},
             },
+            exhibits=tuple(filter(None, (acceptance_by_window(windows),))),
             notes=tuple(f"window {w.block} is {w.status}: {'; '.join(w.reasons)}" for w in unfit[:10]),
             assumptions=("the metrics page is the subject's own", "no other client used the subject"),
             next_step="" if verdict is Verdict.CONFORMS else "Audit a server that serves nobody else meanwhile",

@@ -7,6 +7,7 @@ import msgspec
 from specaudit.checks import ctr_traffic
 from specaudit.checks.commands import rerun
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
+from specaudit.checks.exhibits import acceptance_by_position
 from specaudit.checks.interface import Budget, Check, budget_of
 from specaudit.checks.windows import block_windows
 from specaudit.counters.acceptance import Acceptance, Estimate, acceptance
@@ -110,6 +111,7 @@ class AcceptanceLength(Check[AcceptanceSettings]):
             ),
             alpha=budget.alpha,
             measured=_figures(measured),
+            exhibits=tuple(filter(None, (acceptance_by_position(measured),))),
             assumptions=(
                 "windows are independent of each other",
                 "prompts and sampling are like those of interest",

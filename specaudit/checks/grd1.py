@@ -9,6 +9,7 @@ import numpy as np
 
 from specaudit.checks.commands import rerun, with_option
 from specaudit.checks.control import no_greedy_decoding, not_under_control
+from specaudit.checks.exhibits import points
 from specaudit.checks.interface import Budget, Check, incomparable
 from specaudit.checks.seeds import first_seed
 from specaudit.checks.selfsame import is_self
@@ -18,6 +19,7 @@ from specaudit.laws.contexts import ExactLaws
 from specaudit.model.completion import Completion
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
+from specaudit.model.exhibit import Column, Exhibit
 from specaudit.model.finding import Effect, Finding, Verdict, Witness
 from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
 from specaudit.model.request import GREEDY, Prompt, Request, Sampling, Token
@@ -180,8 +182,20 @@ class PrefixEquality(Check[GreedySettings]):
                 "prompts and load are like those of interest",
             ),
             notes=not_under_control(evidence),
+            exhibits=(_exhibit(real, hard_gap),) if real else (),
             next_step=_next_step(verdict, evidence, real),
         )
+
+
+def _exhibit(divergences: list[_Divergence], hard_gap: float) -> Exhibit:
+    return points(
+        "First divergences",
+        Column(name="position", values=tuple(float(d.position) for d in divergences), unit="tokens"),
+        Column(name="gap", values=tuple(d.gap for d in divergences), unit="nats"),
+        Column(name="emitted in place of", values=tuple(f"{d.emitted!r} for {d.expected!r}" for d in divergences)),
+        rules={"hard gap": hard_gap} if hard_gap else {},
+        note="The gap is how much the reference prefers its own token; a missing one is not known.",
+    )
 
 
 def _detectable(prompts: int) -> float:

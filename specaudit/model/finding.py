@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from specaudit.model.exhibit import Exhibit
 from specaudit.model.record import Record
 
 
@@ -61,6 +62,9 @@ class Betting(Record, frozen=True, kw_only=True):
     """Tokens after which the null was rejected at the bet's share of the error budget; None where it was not."""
     leader: str
     """The bet that earned most: what the deviation looks like."""
+    path: tuple[tuple[int, float | None], ...] = ()
+    """(tokens looked at, natural logarithm of the e-value then), in some hundred steps from nothing to the end; the
+    logarithm is None where it is infinite."""
 
 
 class Witness(Record, frozen=True, kw_only=True):
@@ -110,5 +114,7 @@ class Finding(Record, frozen=True, kw_only=True):
     """Further figures, by name."""
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+    """Series behind the figures."""
     next_step: str = ""
     """The command or action to try next."""

@@ -7,7 +7,7 @@ import msgspec
 
 
 def mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """Return the value with `leaf` applied to everything that is neither record, tuple nor dictionary.
+    """Return the value with `leaf` applied to everything that is neither record, tuple, list nor dictionary.
 
     Keys of dictionaries are leaves too; names of fields are not.
     """
@@ -18,4 +18,6 @@ def mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
             return {leaf(key): mapped(item, leaf) for key, item in value.items()}
         case tuple():
             return tuple(mapped(item, leaf) for item in value)
+        case list():
+            return [mapped(item, leaf) for item in value]
     return leaf(value)

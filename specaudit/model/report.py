@@ -1,11 +1,15 @@
 """The report: all findings, one overall verdict, one exit code."""
 
+from typing import Any
+
 import msgspec
 
+from specaudit.model.capabilities import Capabilities
 from specaudit.model.errors import UsageError
 from specaudit.model.finding import Finding, Verdict
 from specaudit.model.plan import Arm
 from specaudit.model.record import FORM_VERSION, Record, from_json, refuse_newer, version_of
+from specaudit.model.segments import Segment
 
 EXIT_CONFORMS = 0
 EXIT_VIOLATES = 1
@@ -16,6 +20,30 @@ EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 
 PRECEDENCE = (EXIT_INTERRUPTED, EXIT_INTERNAL, EXIT_VIOLATES, EXIT_COULD_NOT_TEST, EXIT_INCONCLUSIVE, EXIT_CONFORMS)
+
+
+class Scope(Record, frozen=True, kw_only=True):
+    """What was audited, and how: what a reader needs to know of the plan and of probing."""
+
+    title: str
+    """Of the suite."""
+    planned: str
+    """When the plan was made (UTC, ISO 8601)."""
+    planned_by: str
+    """Version of specaudit that planned and collected."""
+    seed: int
+    concurrency: int
+    """Requests in flight at once."""
+    metrics: str | None = None
+    """Address of the subject's metrics page."""
+    segment: Segment = "all"
+    """The part of completions that is judged."""
+    settings: dict[str, dict[str, Any]]
+    """Of every planned check, as the suite has them."""
+    revealed: dict[str, Capabilities]
+    """What probing found of each arm."""
+    failures: dict[str, int] = msgspec.field(default_factory=dict)
+    """Attempts that gave no answer, by reason."""
 
 
 class Report(Record, frozen=True, kw_only=True):
@@ -44,6 +72,8 @@ class Report(Record, frozen=True, kw_only=True):
     """Requests that never gave an answer."""
     cost: float | None = None
     """Of all requests, probing included, in the currency of the prices; None where no price was given."""
+    scope: Scope | None = None
+    """None in reports of the first versions."""
 
 
 def parse_report(data: bytes, where: str) -> Report:

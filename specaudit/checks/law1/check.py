@@ -173,6 +173,7 @@ class EmittedLaw(Check[LawSettings]):
             measured={f"{role} completions lost": float(arm.planned - len(arm.tokens)) for role, arm in draws.items()},
             assumptions=_assumptions(views),
             notes=(*rare_paths(settings.tolerance, taken), *not_under_control(evidence)),
+            exhibits=(worst.cells,),
             next_step=_next_step(verdict, evidence, bounded=bounded, choices=found.choices),
         )
 

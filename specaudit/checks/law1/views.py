@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from specaudit.checks.exhibits import cells as cells_of
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import KnownWords, TokenClasses, word_counts
 from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.laws.words import Word
 from specaudit.model.evidence import END, Draws
+from specaudit.model.exhibit import Exhibit
 from specaudit.model.finding import Effect, Statistic, View, Witness
 from specaudit.stats.chisquare import MIN_EXPECTED, ChiSquareTest
 from specaudit.stats.distance import TotalVariation, tv_between, tv_from_law, tv_upper_bound
@@ -55,6 +57,8 @@ class JudgedView:
     high: float
     """Upper bound at level 1 - delta; 1 where the sample was ended by what it showed."""
     witness: Witness
+    cells: Exhibit
+    """Words of the prompt that deviates most."""
 
     def record(self, settings: LawSettings, confidence: float) -> View:
         """Return the view as it stands in the finding."""
@@ -122,7 +126,7 @@ def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownW
         distance=distance,
         low=low,
         high=1.0 if levels.early else tv_upper_bound(test, delta=levels.delta, tail_mass=hidden),
-        witness=_witness(words, counts, expected, depth),
+        misfit=_misfit(words, counts, expected),
     )
 
 
@@ -178,7 +182,7 @@ def view_between(
         distance=distance,
         low=0.0 if levels.early else distance.lower_bound(levels.alpha),
         high=1.0 if levels.early else _bound_between(settings, subject, reference, depth, classes, levels.delta),
-        witness=_witness(words, ours, expected, depth),
+        misfit=_misfit(words, ours, expected),
     )
 
 
@@ -236,7 +240,7 @@ def _judged(
     distance: TotalVariation,
     low: float,
     high: float,
-    witness: Witness,
+    misfit: "_Misfit",
 ) -> JudgedView:
     """Put a view together; what was lost may have been lost by choice and widens both bounds."""
     assert test.monte_carlo is not None
@@ -249,25 +253,49 @@ def _judged(
         p_value=test.monte_carlo.p_value,
         low=max(0.0, low - lost),
         high=min(1.0, high + lost),
-        witness=witness,
+        witness=misfit.witness(depth),
+        cells=misfit.exhibit(depth),
     )
 
 
-def _witness(
+@dataclass(frozen=True, kw_only=True)
+class _Misfit:
+    """The prompt with the word that adds most to the chi-square."""
+
+    prompt: str
+    """Which it is, the end of a phrase; empty where there is one."""
+    words: Sequence[str]
+    counts: NDArray[np.int64]
+    expected: NDArray[np.float64]
+    worst: int
+    """The word."""
+
+    def witness(self, depth: int) -> Witness:
+        """Return the word, with its share among its prompt's words."""
+        total = max(1, int(self.counts.sum()))
+        return Witness(
+            what=f"word {self.words[self.worst]!r} at depth {depth}{self.prompt}",
+            observed=float(self.counts[self.worst] / total),
+            expected=float(self.expected[self.worst] / total),
+            unit="share of words",
+        )
+
+    def exhibit(self, depth: int) -> Exhibit:
+        """Return all words of the prompt."""
+        return cells_of(f"Words from depth {depth}{self.prompt}", self.words, self.counts, self.expected)
+
+
+def _misfit(
     words: Sequence[Sequence[Word]],
     counts: Sequence[NDArray[np.int64]],
     expected: Sequence[NDArray[np.float64]],
-    depth: int,
-) -> Witness:
-    """The word that adds most to the chi-square, with its share among its prompt's words."""
+) -> _Misfit:
     scores = [(row - mean) ** 2 / np.maximum(mean, 1e-9) for row, mean in zip(counts, expected, strict=True)]
     prompt = int(np.argmax([score.max() for score in scores]))
-    cell = int(np.argmax(scores[prompt]))
-    word = " ".join("(end)" if token == END else str(token) for token in words[prompt][cell])
-    total = max(1, int(counts[prompt].sum()))
-    return Witness(
-        what=f"word {word!r} at depth {depth}" + (f" of prompt {prompt}" if len(words) > 1 else ""),
-        observed=float(counts[prompt][cell] / total),
-        expected=float(expected[prompt][cell] / total),
-        unit="share of words",
+    return _Misfit(
+        prompt=f" of prompt {prompt}" if len(words) > 1 else "",
+        words=[" ".join("(end)" if token == END else str(token) for token in word) for word in words[prompt]],
+        counts=counts[prompt],
+        expected=expected[prompt],
+        worst=int(np.argmax(scores[prompt])),
     )

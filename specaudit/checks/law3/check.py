@@ -176,6 +176,7 @@ class LawByDepth(Check[DepthSettings]):
             measured={"tokens scored": float(sum(view.test.effective_size for view in views))},
             assumptions=_assumptions(evidence),
             notes=(*_NOT_BOUNDED, *notes) if how == "drawn" else notes,
+            exhibits=(worst.cells,),
             next_step=_next_step(verdict, evidence, bounded=bounded),
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specaudit.checks.betting import summed_up
+from specaudit.checks.exhibits import cells
 from specaudit.checks.law3.depths import Range
 from specaudit.checks.law3.requests import SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
@@ -125,6 +126,13 @@ def judge_drawn(
             observed=float(ours[worst] / len(mine)),
             expected=float(theirs[worst] / len(mine)),
             unit="share of tokens",
+        ),
+        cells=cells(
+            f"Tokens at {depths.name}",
+            [str(token) for token in tokens],
+            ours,
+            theirs,
+            note="Expected is what the reference drew in the same contexts.",
         ),
     )
 

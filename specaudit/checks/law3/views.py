@@ -6,15 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from specaudit.checks.exhibits import cells
 from specaudit.checks.law3.depths import BINS, Range
 from specaudit.checks.tokens import KnownTokens, ScoredTokens
 from specaudit.checks.whole_sample import EXCEEDANCES
+from specaudit.model.exhibit import Exhibit
 from specaudit.model.finding import Effect, Statistic, View, Witness
 from specaudit.stats.chisquare import ChiSquareTest
 from specaudit.stats.distance import TotalVariation, tv_from_law, tv_upper_bound
 from specaudit.stats.goodness import goodness_of_fit
 
 _UNIFORM = np.full(BINS, 1 / BINS)
+
+_BINS = (*(f"{low}/{BINS} to {low + 1}/{BINS}" for low in range(BINS)), "impossible")
+"""Names of the bins: parts of the target's law, most likely tokens first, and what it excludes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +37,7 @@ class RangeView:
     high: float
     """1 where the sample was ended by what it showed: bounds at a planned size do not hold then."""
     witness: Witness
+    cells: Exhibit
 
     def record(self, tolerance: float, confidence: float) -> View:
         """Return the view as it stands in the finding."""
@@ -112,6 +118,12 @@ def judge_range(
         low=0.0 if early else max(0.0, distance.lower_bound(alpha) - missing),
         high=1.0 if early else min(1.0, tv_upper_bound(test, delta=delta, tail_mass=hidden) + missing),
         witness=_witness(depths, found),
+        cells=cells(
+            f"Parts of the target's law, most likely tokens first, {depths.name}",
+            _BINS[: len(counts)],
+            counts,
+            law_of_bins * counts.sum(),
+        ),
     )
 
 
