@@ -75,7 +75,7 @@ def _scope(evidence: Evidence, attempts: Sequence[AttemptEntry], arm_of: Mapping
         planned_by=plan.tool,
         seed=plan.seed,
         concurrency=plan.concurrency,
-        metrics=plan.metrics,
+        metrics=() if plan.metrics is None else (plan.metrics, *plan.replicas),
         segment=plan.segment,
         settings={check_id: plan.suite.checks.get(check_id, {}) for check_id in plan.checks},
         revealed={role: found for role, found in evidence.capabilities.items()},

@@ -34,8 +34,8 @@ class Scope(Record, frozen=True, kw_only=True):
     seed: int
     concurrency: int
     """Requests in flight at once."""
-    metrics: str | None = None
-    """Address of the subject's metrics page."""
+    metrics: tuple[str, ...] = ()
+    """Addresses of the subject's metrics pages."""
     segment: Segment = "all"
     """The part of completions that is judged."""
     settings: dict[str, dict[str, Any]]
