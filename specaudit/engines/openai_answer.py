@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from specaudit.engines.openai_speculation import speculation_in
 from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.request import Token
 
@@ -113,6 +114,7 @@ def read_response(answer: Mapping[str, Any], *, score_from: int | None = None) -
         completion_tokens=usage.completion_tokens,
         reasoning_tokens=billed.reasoning_tokens,
         cached_tokens=cached.cached_tokens,
+        speculation=speculation_in(answer),
     )
 
 

@@ -52,6 +52,8 @@ class Asker:
         self.where = client.where.rstrip("/")
         self.exchanges: list[str] = []
         self.spent = NOTHING
+        self.counted_in_answers = False
+        """Whether some answer told of its speculation."""
         self._client = client
         self._tokenizer = tokenizer
         self._pace = pace
@@ -86,6 +88,7 @@ class Asker:
             self.spent += most if error.failure.lost else NOTHING
             raise
         self.spent += cost_of(request, response)
+        self.counted_in_answers |= response.speculation is not None
         return response
 
     async def answers(self, request: Request, what: str) -> Response | None:

@@ -85,6 +85,7 @@ class Prober:
             prompt_tokens=await self._count_prompts(),
             tokenizer=self._tokenizer.digest if self._tokenizer is not None else None,
             refused=self._asker.manner.refused,
+            counts_in_answers=self._asker.counted_in_answers,
         )
         return Probe(capabilities=capabilities, exchanges=tuple(self._asker.exchanges), spent=self._asker.spent)
 

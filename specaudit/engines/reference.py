@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,7 @@ class ReferenceEngine:
                 logprobs_mode="raw",
                 scores_prompts=True,
                 draft_tokens=self.decoder.draft_tokens,
+                counts_in_answers=self.decoder.draft_tokens > 0,
             )
         )
 
@@ -136,6 +138,7 @@ class ReferenceEngine:
             scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
             completion_tokens=int(self.decoder.billed(generation).sum()),
+            speculation=_speculation(generation, self.decoder.draft_tokens) if request.n == 1 else None,
         )
 
     async def _finished(self, submission: int) -> Generation:
@@ -211,6 +214,25 @@ class ReferenceEngine:
         before, scored = tokens[:, : request.score_from], tokens[:, request.score_from :]
         table = self.decoder.scores(before, scored)
         return _reported(table, scored, np.array([scored.shape[1]]), request.logprobs)[0]
+
+
+def _speculation(generation: Generation, draft_tokens: int) -> dict[str, Any] | None:
+    """What vLLM tells of the speculation behind an answer (`--per-request-spec-decode-metrics summary`)."""
+    if not draft_tokens:
+        return None
+    drafted, accepted = generation.drafted_per_step[0], generation.accepted_per_step[0]
+    histogram = np.bincount(accepted[drafted > 0], minlength=draft_tokens + 1)
+    steps, proposed, taken = int(histogram.sum()), int(generation.drafted[0]), int(generation.accepted[0])
+    fields = {
+        "mean_acceptance_length": 1 + taken / steps if steps else None,
+        "draft_acceptance_rate": taken / proposed if proposed else None,
+        "acceptance_histogram": histogram.tolist(),
+        "num_spec_steps": steps,
+        "num_accepted_draft_tokens": taken,
+        "num_draft_tokens": proposed,
+        "num_spec_tokens": draft_tokens,
+    }
+    return {"metrics": {"speculative_decoding": fields}}
 
 
 def _table(chain: MarkovModel) -> tuple[tuple[float | None, ...], ...]:

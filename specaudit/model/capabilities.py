@@ -29,6 +29,8 @@ class Capabilities(Record, frozen=True, kw_only=True):
     """Drafts per step: 0 is plain decoding, None is not known."""
     counters: bool = False
     """Its metrics page carries speculation counters."""
+    counts_in_answers: bool = False
+    """Its answers say how many tokens were drafted and accepted for them."""
     temperature: Literal["any", "one", "default", "ignored"] = "any"
     """Temperatures that it takes: any; 1 only; none, so that its default is used; or any, but without effect."""
     repeats: Literal["never", "bypassed", "always"] = "never"

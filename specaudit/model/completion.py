@@ -1,5 +1,7 @@
 """What an engine answers."""
 
+from typing import Any
+
 from specaudit.model.record import Record
 from specaudit.model.request import Token
 
@@ -46,5 +48,8 @@ class Response(Record, frozen=True, kw_only=True):
     """Those of them that belong to reasoning, shown or hidden, as billed."""
     cached_tokens: int | None = None
     """Prompt tokens that were not computed anew, as billed."""
+    speculation: dict[str, Any] | None = None
+    """What the answer says of the speculation behind it, in the engine's own words, as `specaudit.counters.answers`
+    reads them: `metrics` (vLLM), `meta_info` (SGLang) or `timings` (llama.cpp)."""
     cache: str | None = None
     """What a cache in front of the engine says in the answer's headers, e.g. `x-cache: HIT`."""

@@ -41,6 +41,8 @@ def answer(
         "choices": [_choice(form, style, index, *choice) for index, choice in enumerate(choices)],
         "usage": _usage(form, style, responses),
     }
+    if len(responses) == 1 and responses[0].speculation is not None:
+        told |= responses[0].speculation
     if chat and form.return_token_ids and style.token_ids:
         told["prompt_token_ids"] = responses[0].prompt_token_ids
     return told

@@ -29,7 +29,8 @@ def events(answer: dict[str, Any], *, include_usage: bool) -> Iterator[bytes]:
             yield _event(answer, [delta], **told)
             first = False
     if include_usage:
-        yield _event(answer, [], usage=answer["usage"])
+        metrics = {"metrics": answer["metrics"]} if "metrics" in answer else {}
+        yield _event(answer, [], usage=answer["usage"], **metrics)
     yield DONE
 
 
