@@ -3,7 +3,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specaudit.audit.toml_lines import key_lines
+from specaudit.model.toml_lines import key_lines
 
 TEXT = '''\
 # name = "commented out"
