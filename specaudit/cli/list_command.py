@@ -2,14 +2,17 @@
 
 import click
 
-KINDS = ("checks", "engines", "mutants", "controls", "suites", "dialects")
+KINDS = ("checks", "engines", "mutants", "controls", "suites", "claims", "dialects")
 
 
 @click.command("list")
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 @click.option("--json", is_flag=True, help="Print as JSON.")
 def command(*, kind: str, json: bool) -> None:
-    """List what there is, a name a line first. KIND is checks, engines, mutants, controls, suites or dialects."""
+    """List what there is, a name a line first.
+
+    KIND is checks, engines, mutants, controls, suites, claims or dialects.
+    """
     rows = _rows(kind)
     if json:
         from specaudit.model.record import to_json
@@ -44,6 +47,10 @@ def _rows(kind: str) -> list[tuple[str, str]]:
             from specaudit.audit.suites import load_suite, shipped
 
             return [(name, load_suite(name).title) for name in shipped()]
+        case "claims":
+            from specaudit.claims.reading import load_claim, shipped_claims
+
+            return [(name, load_claim(name).title) for name in shipped_claims()]
         case _:
             from specaudit.counters import registry as dialects
 

@@ -16,8 +16,9 @@ COMMANDS = {
     "serve": "serve the reference decoder or a mutant over HTTP",
     "trace": "decode one request and show each step",
     "counters": "acceptance from saved or live metrics pages, with void windows and why",
-    "list": "list checks, engines, mutants, controls, suites or dialects",
-    "schema": "print the JSON Schema of suites, plans, evidence or reports",
+    "claim": "hold a vendor's claim against physics and evidence; price speculation",
+    "list": "list checks, engines, mutants, controls, suites, claims or dialects",
+    "schema": "print the JSON Schema of suites, plans, evidence, reports, claims or tables",
     "explain": "say what a check demands and how it decides",
 }
 """Every command by its file in this package, with the line that `--help` shows."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-KINDS = ("suite", "plan", "evidence", "report", "claim")
+KINDS = ("suite", "plan", "evidence", "report", "claim", "hardware", "models")
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/$defs/{name}"
@@ -13,10 +13,10 @@ _REFERENCE = "#/$defs/{name}"
 @click.command("schema")
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 def command(*, kind: str) -> None:
-    """Print the JSON Schema of a form. KIND is suite, plan, evidence, report or claim.
+    """Print the JSON Schema of a form. KIND is suite, plan, evidence, report, claim, hardware or models.
 
-    A suite's and a claim's are those of their TOML, a suite's with the settings of every installed check; evidence's is
-    that of one line.
+    Those of a suite, a claim, hardware and models are of their TOML, a suite's with the settings of every installed
+    check; evidence's is that of one line.
     """
     import msgspec
 
@@ -28,6 +28,7 @@ def command(*, kind: str) -> None:
 def _schema(kind: str) -> dict[str, Any]:
     import msgspec
 
+    from specaudit.claims.tables import DeviceFile, ModelFile
     from specaudit.model.claim import Claim
     from specaudit.model.entries import AnyEntry
     from specaudit.model.plan import Plan
@@ -36,7 +37,14 @@ def _schema(kind: str) -> dict[str, Any]:
 
     if kind == "suite":
         return _suite_schema(Suite)
-    form = {"plan": Plan, "evidence": AnyEntry, "report": Report, "claim": Claim}[kind]
+    form = {
+        "plan": Plan,
+        "evidence": AnyEntry,
+        "report": Report,
+        "claim": Claim,
+        "hardware": DeviceFile,
+        "models": ModelFile,
+    }[kind]
     return {"$schema": _DIALECT, **msgspec.json.schema(form, ref_template=_REFERENCE)}
 
 

@@ -33,17 +33,17 @@ def render_markdown(report: Report) -> str:
 
 def _blocks(report: Report) -> Iterator[str]:
     yield f"## specaudit: {outcome(report).word}"
-    yield _inert(headline(report))
+    yield inert(headline(report))
     if report.stopped:
-        yield _inert(report.stopped)
+        yield inert(report.stopped)
     if anything_asked(report) or report.stopped is None:
         yield _table(report)
         for finding in report.findings:
             if finding.verdict is Verdict.VIOLATES:
-                yield f"### {_inert(finding.check)}"
-                yield "\n".join(f"- {_inert(line)}" for line in details(finding))
+                yield f"### {inert(finding.check)}"
+                yield "\n".join(f"- {inert(line)}" for line in details(finding))
         for step, checks in next_steps(report).items():
-            yield f"Next, for {_inert(', '.join(checks))}:"
+            yield f"Next, for {inert(', '.join(checks))}:"
             yield _block(step)
     yield "\n".join(f"- {line}" for line in _provenance(report))
 
@@ -54,25 +54,25 @@ def _table(report: Report) -> str:
 
 
 def _row(finding: Finding) -> str:
-    check = _inert(finding.check) if finding.required else f"{_inert(finding.check)} (optional)"
+    check = inert(finding.check) if finding.required else f"{inert(finding.check)} (optional)"
     verdict = f"**{finding.verdict.value}**" if finding.verdict is Verdict.VIOLATES else finding.verdict.value
-    return f"| {check} | {verdict} | {_inert(finding.summary)} |"
+    return f"| {check} | {verdict} | {inert(finding.summary)} |"
 
 
 def _provenance(report: Report) -> Iterator[str]:
     yield from map(_arm, report.arms)
     if anything_asked(report):
-        yield _inert(spent(report))
+        yield inert(spent(report))
     yield f"Evidence, {'sealed' if report.complete else 'not sealed'}: sha256 {_code(report.evidence_digest)}"
-    yield f"Judged by specaudit {_inert(report.tool)}"
+    yield f"Judged by specaudit {inert(report.tool)}"
 
 
 def _arm(arm: Arm) -> str:
     return f"{arm.role.capitalize()}: {_code(arm.endpoint or arm.engine)}{drafting(arm)}"
 
 
-def _inert(text: str) -> str:
-    """The text on one line, with every character that Markdown would obey behind a backslash."""
+def inert(text: str) -> str:
+    """Return a text on one line, with every character that Markdown would obey behind a backslash."""
     return _MARKUP.sub(r"\\\g<0>", text)
 
 

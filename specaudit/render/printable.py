@@ -5,9 +5,9 @@ read as what it is not, and XML holds neither control characters nor what is no 
 """
 
 import re
+from enum import StrEnum
 from typing import Any, TypeVar
 
-from specaudit.model.finding import Verdict
 from specaudit.model.mapping import mapped
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -25,7 +25,7 @@ def printable_record(record: R, *, longest: int | None = None) -> R:
     """Return the record with every text in it, however deep, safe to print and cut to so many characters."""
 
     def leaf(value: Any) -> Any:
-        if not isinstance(value, str) or isinstance(value, Verdict):  # a verdict is one of ours
+        if not isinstance(value, str) or isinstance(value, StrEnum):  # those are ours
             return value
         cut = longest is not None and len(value) > longest
         return printable(value[:longest] + "…" if cut else value)

@@ -1,0 +1,108 @@
+"""The one division that decides most headlines: bytes a step must read, over bytes a second that memory gives."""
+
+from dataclasses import dataclass
+
+from specaudit.claims.experts import weights_read
+from specaudit.claims.hardware import Device
+from specaudit.claims.precisions import Precision
+from specaudit.claims.space import SLACK, Space, lowest, per_batch
+from specaudit.model.claim import least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """A claim's figures against the ceiling of its memory.
+
+    Attributes:
+        sentences: the division in words.
+        steps_per_second: steps that the memory's bandwidth allows, cache and efficiency left out.
+        tokens_needed: tokens that a step must emit for the claimed tokens a second; None where none are claimed.
+        over: how many times too large the figure without speculation is, or that with it for the drafts that were
+            stated; None where it is not.
+    """
+
+    sentences: tuple[str, ...]
+    steps_per_second: float
+    tokens_needed: float | None
+    over: float | None
+
+
+def division(space: Space) -> Division | None:
+    """Divide; at the device, count and precision most in the claim's favour where they are not stated.
+
+    None where the model is not known, or no hardware and neither tokens a second.
+    """
+    numbers, conditions = space.claim.numbers, space.claim.conditions
+    claimed = numbers.tokens_per_second is not None or numbers.baseline_tokens_per_second is not None
+    if space.model is None or not conditions.hardware or not claimed:
+        return None
+    device = space.hardware[0]
+    allowed = [precision for precision in space.precisions if device.flops(precision) is not None]
+    if not allowed:
+        return None
+    precision = min(allowed, key=lambda one: one.bytes)
+    count = max(space.devices)
+    together = conditions.batch if per_batch(space.claim) and conditions.batch else 1
+    # Every weight counts, the input embedding included, of which one row is read: 1 to 2 % too many.
+    read = float(weights_read(space.model, together)) * precision.bytes
+    steps = count * device.bytes_per_second / read
+    sentences = [_ceiling(space, device, precision, count, read, steps, together)]
+    over = _fits(space, device, precision, count, sentences)
+    plain, fast = numbers.baseline_tokens_per_second, least(numbers.tokens_per_second)
+    if plain is not None:
+        most, ratio = steps * together, lowest(plain) / (steps * together)
+        allowed_to = f"memory allows{f' {together} sequences together' if together > 1 else ''}"
+        if ratio > SLACK:
+            sentences.append(
+                f"{plain:,g} tokens/s without speculation are {ratio:.1f} times the {most:,.0f} that {allowed_to}."
+            )
+            over = ratio
+        else:
+            sentences.append(f"{plain:,g} tokens/s without speculation are {plain / most:.0%} of what {allowed_to}.")
+    needed = None
+    if fast is not None:
+        needed = fast / (steps * together)
+        if conditions.draft_tokens and needed / (conditions.draft_tokens + 1) > SLACK:
+            most = conditions.draft_tokens + 1
+            take = f"{fast:,g} tokens/s take {needed:.2f} tokens a step{_of(together)}"
+            sentences.append(f"{take}; {most - 1} drafts give {most} at most.")
+            over = over or needed / most
+        elif needed > 1:
+            sentences.append(f"{fast:,g} tokens/s take at least {needed:.2f} tokens a step{_of(together)}.")
+        else:
+            sentences.append(f"{fast:,g} tokens/s are possible even without speculation.")
+    return Division(sentences=tuple(sentences), steps_per_second=steps, tokens_needed=needed, over=over)
+
+
+def _of(together: int) -> str:
+    return f" of each of {together} sequences" if together > 1 else ""
+
+
+def _ceiling(
+    space: Space, device: Device, precision: Precision, count: int, read: float, steps: float, together: int
+) -> str:
+    conditions = space.claim.conditions
+    assert space.model is not None
+    assumed = [
+        text
+        for stated, text in (
+            (conditions.precision, f"taken to be {precision.name}, the smallest it multiplies"),
+            (conditions.devices, f"taken to be {count} devices"),
+        )
+        if stated is None
+    ]
+    aside = f" ({'; '.join(assumed)})" if assumed else ""
+    many = f"{count} × {device.name}" if count > 1 else f"one {device.name}"
+    return (
+        f"{space.model.name} in {precision.name} reads {read / 1e9:,.2f} GB a step, and {many} "
+        f"{count * device.bytes_per_second / 1e12:,.3g} TB a second: {steps:,.0f} steps a second at most{aside}."
+    )
+
+
+def _fits(space: Space, device: Device, precision: Precision, count: int, sentences: list[str]) -> float | None:
+    assert space.model is not None
+    weights, memory = space.model.parameters * precision.bytes, count * device.memory_bytes
+    if weights <= memory:
+        return None
+    sentences.append(f"{weights / 1e9:,.1f} GB of weights do not fit into {memory / 1e9:,.1f} GB of memory.")
+    return weights / memory
