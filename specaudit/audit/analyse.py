@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
@@ -13,7 +14,7 @@ from specaudit.checks.interface import budget_of
 from specaudit.model.entries import AttemptEntry, Failure
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding, Verdict
-from specaudit.model.plan import ROLES, Role
+from specaudit.model.plan import Role
 from specaudit.model.record import digest
 from specaudit.model.report import EXIT_INTERNAL, EXIT_INTERRUPTED, Report, Scope, exit_code_of
 from specaudit.model.rounding import rounded
@@ -42,7 +43,9 @@ def analyse(evidence: Evidence, *, allow_inconclusive: bool = False) -> Report:
     )
     attempts = evidence.attempts()
     arm_of = {name: [planned.arm for planned in stage.slots()] for name, stage in evidence.stages.items()}
-    by_role = {role: [a for a in attempts if arm_of[a.stage][a.slot] == role] for role in ROLES if plan.arm(role)}
+    asked = {role for arms in arm_of.values() for role in arms}
+    shown = [role for role in get_args(Role) if plan.arm(role) or role in asked]
+    by_role = {role: [a for a in attempts if arm_of[a.stage][a.slot] == role] for role in shown}
     return Report(
         tool=VERSION,
         suite=plan.suite.name,

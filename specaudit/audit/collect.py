@@ -73,7 +73,7 @@ class Collector:
         self._ledger = ledger or Ledger(UNLIMITED)
         self._pacer = pacer or Pacer(UNLIMITED)
         self._tokenized: dict[tuple[Role, str], tuple[int, ...] | None] = {}
-        self._failures: dict[Role, int] = dict.fromkeys(engines, 0)
+        self._failures: dict[Role, int] = dict.fromkeys(engines, 0)  # by the role whose engine is asked
         self._slowed: set[Role] = set()
 
     async def collect(self, stage: Stage) -> None:
@@ -102,12 +102,12 @@ class Collector:
                 for slot, planned in enumerate(block, start=first)
                 if slot not in settled
             ]
-            await self._collect_block(stage, tasks)
+            await self._collect_block(stage, tasks, min(stage.concurrency or self._concurrency, self._concurrency))
             first += len(block)
             if any(_reads_again(read.get(ended), unchanged=last < first) for read in readings):
                 await self._snapshot(stage, ended=ended)
 
-    async def _collect_block(self, stage: Stage, tasks: Sequence[_Task]) -> None:
+    async def _collect_block(self, stage: Stage, tasks: Sequence[_Task], concurrency: int) -> None:
         waiting = iter(tasks)
 
         async def work() -> None:
@@ -118,7 +118,7 @@ class Collector:
         stop: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._concurrency, len(tasks))):
+                for _ in range(min(concurrency, len(tasks))):
                     group.create_task(work())
         except* CouldNotTest as stops:
             stop = stops.exceptions[0]
@@ -134,16 +134,16 @@ class Collector:
                     with attempt:
                         response = await self._let_in(stage, task, most.tokens)
         except EngineFailure as failure:
-            self._failures[task.planned.arm] += 1
+            self._failures[task.planned.engine] += 1
             self._listener(RequestEnded(answered=False, tokens=0))
             self._stop_if_dead(stage, task, failure)
         else:
-            self._failures[task.planned.arm] = 0
+            self._failures[task.planned.engine] = 0
             tokens = sum(len(completion.tokens or ()) for completion in response.completions)
             self._listener(RequestEnded(answered=True, tokens=tokens))
 
     def _stop_if_dead(self, stage: Stage, task: _Task, failure: EngineFailure) -> None:
-        arm = task.planned.arm
+        arm = task.planned.engine
         if failure.failure.reason != "connect" and self._failures[arm] < FAILURES_IN_A_ROW:
             return
         refuses = failure.failure.status in REFUSED_FOR_GOOD
@@ -189,7 +189,7 @@ class Collector:
             self._recorder.append(entry)
 
         try:
-            response = await self._engines[task.planned.arm].complete(task.planned.request)
+            response = await self._engines[task.planned.engine].complete(task.planned.request)
         except EngineFailure as failure:
             record(failure=failure.failure)
             raise

@@ -94,7 +94,7 @@ def _of_checks(plan: Plan, entries: list[AnyEntry]) -> Iterator[CheckEstimate]:
         while stage := check.next_stage(plan, settings, Evidence(entries)):
             entries.append(StageEntry(stage=stage, digest=""))
             spending = sum((_likely(planned.request) for planned in stage.slots()), spending)
-            asked = {planned.arm for planned in stage.slots()}
+            asked = {planned.engine for planned in stage.slots()}
             if asked == {"reference"} or (check.plans_from_answers and not exact):
                 entries += asyncio.run(_answers(stand_in, stage))
         yield CheckEstimate(

@@ -2,7 +2,9 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
 from typing import Any, Literal
 
 import msgspec
@@ -81,11 +83,14 @@ async def _collect(
 ) -> list[AnyEntry]:
     """Ask the requests of each block side by side, and read the counters between blocks."""
     entries: list[AnyEntry] = []
-    first = 0
+    first, ticks = 0, count()
     for number, block in enumerate((None, *stage.blocks)):
         requests = [stage.whole(planned) for planned in block or ()]
-        turns = asyncio.Semaphore(concurrency)
-        asked = [_attempt(engines[one.arm], stage.name, first + i, one, turns, spoil) for i, one in enumerate(requests)]
+        turns = asyncio.Semaphore(min(stage.concurrency or concurrency, concurrency))
+        asked = [
+            _attempt(engines[one.engine], stage.name, first + i, one, turns, ticks, spoil)
+            for i, one in enumerate(requests)
+        ]
         entries += await asyncio.gather(*asked)
         first += len(requests)
         if stage.scrape:
@@ -100,15 +105,31 @@ async def _snapshot(subject: ReferenceEngine, stage: str, block: int) -> Snapsho
 
 
 async def _attempt(
-    engine: ReferenceEngine, stage: str, slot: int, planned: PlannedRequest, turns: asyncio.Semaphore, spoil: Spoil
+    engine: ReferenceEngine,
+    stage: str,
+    slot: int,
+    planned: PlannedRequest,
+    turns: asyncio.Semaphore,
+    ticks: Iterator[int],
+    spoil: Spoil,
 ) -> AttemptEntry:
-    entry = AttemptEntry(stage=stage, slot=slot, number=1, started="", seconds=0.0)
+    """Ask once. Times count what began and what ended, so that they tell what ran beside what wherever this runs."""
     async with turns:
+        begun, response, failed = next(ticks), None, None
         try:
             response = spoil(planned, await engine.complete(planned.request))
         except EngineFailure as failure:
-            return msgspec.structs.replace(entry, failure=failure.failure)
-    return msgspec.structs.replace(entry, response=response)
+            failed = failure.failure
+        ended = next(ticks)
+    return AttemptEntry(
+        stage=stage,
+        slot=slot,
+        number=1,
+        started=datetime.fromtimestamp(begun, UTC).isoformat(timespec="milliseconds"),
+        seconds=float(ended - begun),
+        response=response,
+        failure=failed,
+    )
 
 
 def tokens_of(evidence: Evidence, stages: Sequence[str], role: Role = "subject") -> int:

@@ -7,7 +7,7 @@ every seed is set, seeds of one stage are spaced by the number of choices, and a
 
 import hashlib
 
-from specaudit.model.plan import ROLES, Plan, Role
+from specaudit.model.plan import ROLES, Plan, Role, engine_of
 
 SEEDS = 1 << 18
 """Seeds of one arm in one part of a check."""
@@ -21,9 +21,10 @@ _ARM = (1 << 31) // len(ROLES)
 def first_seed(plan: Plan, check_id: str, role: Role, part: int = 0) -> int:
     """Return the first of 2^18 seeds for one arm in one part of a check; all seeds are below 2^31.
 
+    A role without an engine of its own has the seeds of the engine that it asks, so that it needs another part.
     Ranges of one plan lie side by side; where they begin depends on the plan's seed.
     """
     place = plan.checks.index(check_id) * PARTS + part
     room = _ARM - len(plan.checks) * PARTS * SEEDS
     hashed = int.from_bytes(hashlib.sha256(str(plan.seed).encode()).digest()[:8], "big")
-    return ROLES.index(role) * _ARM + hashed % room + place * SEEDS
+    return ROLES.index(engine_of(role)) * _ARM + hashed % room + place * SEEDS

@@ -42,7 +42,7 @@ def _stage_windows(evidence: Evidence, stage: str, min_drafts: int) -> list[Bloc
     windows: list[BlockWindow] = []
     first = 0
     for number, block in enumerate(evidence.stages[stage].blocks, start=1):
-        slots = [slot for slot, planned in enumerate(block, start=first) if planned.arm == "subject"]
+        slots = [slot for slot, planned in enumerate(block, start=first) if planned.engine == "subject"]
         first += len(block)
         if number - 1 in readings and number in readings:
             responses = [evidence.response(stage, slot) for slot in slots]
@@ -63,8 +63,8 @@ def whole_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
     if first not in readings or len(blocks) not in readings:
         return []
     skipped = sum(len(block) for block in blocks[:first])
-    slots = [(slot, planned.arm) for slot, planned in enumerate(evidence.stages[stage].slots()) if slot >= skipped]
-    responses = [evidence.response(stage, slot) for slot, arm in slots if arm == "subject"]
+    slots = [(slot, planned.engine) for slot, planned in enumerate(evidence.stages[stage].slots()) if slot >= skipped]
+    responses = [evidence.response(stage, slot) for slot, engine in slots if engine == "subject"]
     return _around(len(blocks), readings[first], readings[len(blocks)], responses, shown=_shows_all(evidence))
 
 

@@ -28,6 +28,7 @@ class Rows:
         read: tokens that the target remembers of it, BOS included `[n]`.
         read_ever: most that it ever remembered `[n]`; what is read again below that is replayed.
         draft_length: drafts per step that it is worth, where that adapts `[n]`.
+        draft_limit: drafts per step that it asked for at most `[n]`.
         grammar: state of its grammar behind the output `[n]`.
         string: state of the search for its stop strings `[n]`.
         stopped: whether it has come to a stop `[n]`.
@@ -51,6 +52,7 @@ class Rows:
     read: IntArray
     read_ever: IntArray
     draft_length: IntArray
+    draft_limit: IntArray
     grammar: IntArray
     string: IntArray
     stopped: BoolArray

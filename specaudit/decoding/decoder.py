@@ -138,7 +138,7 @@ class SpeculativeDecoder:
         """
         emitted = rows.output_lengths
         length = self.draft_length.choose(rows.draft_length, running, self.draft_tokens)
-        length = np.minimum(length, self.room(rows.cap - emitted))
+        length = np.minimum(np.minimum(length, rows.draft_limit), self.room(rows.cap - emitted))
         return np.where(self.undrafted(emitted), 0, length)
 
     def room(self, left: IntArray) -> IntArray:

@@ -67,6 +67,7 @@ def new_rows(
     caps: IntArray,
     rules: Rules,
     draft_tokens: int,
+    draft_limit: int,
     drafting: RowStreams,
     judging: RowStreams,
 ) -> Rows:
@@ -86,6 +87,7 @@ def new_rows(
         read=np.zeros(batch, dtype=np.int64),
         read_ever=np.zeros(batch, dtype=np.int64),
         draft_length=np.full(batch, draft_tokens),
+        draft_limit=np.full(batch, draft_limit),
         grammar=rules.grammar,
         string=rules.string,
         stopped=np.zeros(batch, dtype=np.bool_),

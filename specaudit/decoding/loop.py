@@ -81,6 +81,7 @@ class DecodingLoop:
         max_tokens: int | IntArray,
         parameters: SamplingParameters | Sequence[SamplingParameters] = UNFILTERED,
         stop: StopRules | Sequence[StopRules] = TO_THE_END,
+        draft_tokens: int | None = None,
     ) -> int:
         """Submit requests; return the number of the submission.
 
@@ -90,10 +91,13 @@ class DecodingLoop:
             max_tokens: cap on emitted tokens, `[B]` or one for all.
             parameters: how tokens are drawn, by target and drafter; one for each request, or one for all.
             stop: what ends a completion before its cap; one for each request, or one for all.
+            draft_tokens: drafts per step at most; the decoder's unless given.
 
         Raises:
-            ValueError: shapes disagree, a token is outside the vocabulary, or a cap is below 1.
+            ValueError: shapes disagree, a token is outside the vocabulary, a cap is below 1, or drafts are negative.
         """
+        if draft_tokens is not None and draft_tokens < 0:
+            raise ValueError(f"draft_tokens must be at least 0, got {draft_tokens}")
         prompt_lengths, caps = checked(prompts, seeds, max_tokens, self._decoder.world.vocabulary_size)
         if not self._submissions:
             self._table = self._new_table()
@@ -110,6 +114,7 @@ class DecodingLoop:
                     caps=caps,
                     rules=rules,
                     draft_tokens=self._decoder.draft_tokens,
+                    draft_limit=self._decoder.draft_tokens if draft_tokens is None else draft_tokens,
                     drafting=self._decoder.streams(seeds, Domain.DRAFTER),
                     judging=self._decoder.streams(seeds, Domain.VERIFIER),
                 )

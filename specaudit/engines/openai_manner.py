@@ -78,6 +78,8 @@ class Manner:
             return "Bad words go to a server as text, and this request gives them as token ids."
         if self.api == "chat" and not isinstance(request.prompt, str):
             return "A conversation is text, and this request's prompt is token ids."
+        if request.draft_tokens is not None:
+            return "The number of drafts is the server's own, and this request sets it."
         body = self._whole(request)
         needed = [name for name in self.refused if name in NEUTRAL and body[name] != NEUTRAL[name]]
         if self.only_neutral_temperature and request.sampling.temperature != 1.0:
@@ -111,6 +113,10 @@ class Manner:
             body["stream_options"] = {"include_usage": True}
         if request.stop_token_ids:
             body["stop_token_ids"] = request.stop_token_ids
+        if request.stop:
+            body["stop"] = request.stop
+        if request.min_tokens:
+            body["min_tokens"] = request.min_tokens
         if self.users is not None:
             body["user"] = f"{self.users}-{request.seed}"
         return body

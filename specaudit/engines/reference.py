@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,7 @@ class ReferenceEngine:
 
     def __init__(self, decoder: SpeculativeDecoder, *, model_name: str | None = None) -> None:
         self.decoder = decoder
+        decoder.world = replace(decoder.world, texts=tuple(letters(range(decoder.world.vocabulary_size))))
         self._loop = decoder.start(_MAX_RUNNING)
         self.model_name = model_name or decoder.world.name
         now = time.time()
@@ -74,6 +77,7 @@ class ReferenceEngine:
                 scores_prompts=True,
                 draft_tokens=self.decoder.draft_tokens,
                 counts_in_answers=self.decoder.draft_tokens > 0,
+                sets_draft_tokens=self.decoder.topology is None,
             )
         )
 
@@ -117,16 +121,24 @@ class ReferenceEngine:
                 np.arange(request.n, dtype=np.uint64) + np.uint64(request.seed % 2**64),
                 max_tokens=request.max_tokens,
                 parameters=self.parameters(request.sampling),
-                stop=StopRules(token_ids=request.stop_token_ids, ignore_eos=request.ignore_eos),
+                stop=StopRules(
+                    token_ids=request.stop_token_ids,
+                    strings=request.stop,
+                    ignore_eos=request.ignore_eos,
+                    min_tokens=request.min_tokens,
+                ),
+                draft_tokens=request.draft_tokens,
             )
         except ValueError as error:
             raise _refusal(str(error)) from error
         generation = await self._finished(submission)
         logprobs = self._logprobs(prompt, generation, request.logprobs)
+        told_as_text = bool(request.stop) or not request.ignore_eos  # elsewhere it would only repeat the tokens
         rows = zip(generation.tokens.tolist(), generation.lengths.tolist(), generation.finish.tolist(), strict=True)
         completions = tuple(
             Completion(
                 tokens=tuple(tokens[:length]),
+                text=letters(tokens[:length]) if told_as_text else None,
                 finish_reason=finish,
                 logprobs=None if logprobs is None else logprobs[i],
             )
@@ -233,6 +245,11 @@ def _speculation(generation: Generation, draft_tokens: int) -> dict[str, Any] | 
         "num_spec_tokens": draft_tokens,
     }
     return {"metrics": {"speculative_decoding": fields}}
+
+
+def letters(tokens: Iterable[Token]) -> str:
+    """Return the text of token ids: a letter each."""
+    return "".join(chr(ord("a") + int(token)) for token in tokens)
 
 
 def _table(chain: MarkovModel) -> tuple[tuple[float | None, ...], ...]:

@@ -27,6 +27,8 @@ class Capabilities(Record, frozen=True, kw_only=True):
     """Reports logprobs of a prompt's own tokens, as many and of the same mode as those of generated ones."""
     draft_tokens: int | None = None
     """Drafts per step: 0 is plain decoding, None is not known."""
+    sets_draft_tokens: bool = False
+    """A request may ask for fewer drafts per step."""
     counters: bool = False
     """Its metrics page carries speculation counters."""
     counts_in_answers: bool = False

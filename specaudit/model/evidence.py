@@ -170,7 +170,12 @@ class Evidence:
         planned: dict[Role, int] = {}
         rows: dict[Role, list[_Row]] = {}
         width = 0
-        places = [(name, slot, item) for name in stages for slot, item in enumerate(self.stages[name].slots())]
+        places = [
+            (name, slot, item)
+            for name in stages
+            for slot, item in enumerate(self.stages[name].slots())
+            if item.arm != "background"
+        ]
         for place, (name, slot, item) in enumerate(places):
             request = item.request
             width = max(width, request.max_tokens)

@@ -4,7 +4,7 @@ A stage's requests are a pure function of the header and of the evidence of earl
 with their digest, before the stage's first call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -15,9 +15,20 @@ from specaudit.model.request import Prompt, Request
 from specaudit.model.segments import Segment
 from specaudit.model.suite import Suite
 
-Role = Literal["subject", "reference"]
+Role = Literal["subject", "reference", "replay", "background"]
+"""What a request is for. `replay` asks the reference again, for the noise floor; `background` is sampled traffic that
+runs beside the subject's requests, on its engine, and never enters a test."""
+
 Api = Literal["completions", "chat"]
 ROLES: tuple[Role, ...] = ("subject", "reference")
+"""Those that have an engine of their own."""
+
+_ASKS: Mapping[Role, Role] = {"replay": "reference", "background": "subject"}
+
+
+def engine_of(role: Role) -> Role:
+    """Return the role whose engine is asked."""
+    return _ASKS.get(role, role)
 
 
 class Arm(Record, frozen=True, kw_only=True):
@@ -98,6 +109,11 @@ class PlannedRequest(Record, frozen=True, kw_only=True):
     prompt_index: int
     request: Request
 
+    @property
+    def engine(self) -> Role:
+        """The role whose engine is asked."""
+        return engine_of(self.arm)
+
 
 class Stage(Record, frozen=True, kw_only=True):
     """A batch of requests that is planned and recorded as one.
@@ -111,6 +127,8 @@ class Stage(Record, frozen=True, kw_only=True):
     blocks: tuple[tuple[PlannedRequest, ...], ...]
     scrape: bool = False
     """Read the subject's counters before the first block and after each block."""
+    concurrency: int | None = None
+    """Requests in flight at once, never more than the plan's; the plan's unless given."""
     prompts: tuple[Prompt, ...] = ()
     """The prompts that its requests share, by their index; a request then holds what it has behind the shared one.
 

@@ -62,6 +62,12 @@ class Request(Record, frozen=True, kw_only=True):
     """Number of completions asked for (choices)."""
     max_tokens: int = 16
     stop_token_ids: tuple[int, ...] = ()
+    stop: tuple[str, ...] = ()
+    """Texts that end a completion; whether they are part of its text is the engine's own affair."""
+    min_tokens: int = 0
+    """Tokens before any stop."""
+    draft_tokens: int | None = None
+    """Drafts per step at most, where an engine lets a request choose; None leaves it to the engine."""
     ignore_eos: bool = True
     """Go on past the end-of-sequence token, so that completions have one length."""
     logprobs: int | None = None

@@ -5,6 +5,31 @@ from typing import Annotated, Any
 import msgspec
 
 from specaudit.model.record import Record
+from specaudit.model.request import Sampling
+
+_MIXED = (
+    Sampling(),
+    Sampling(temperature=0.7, top_p=0.9),
+    Sampling(temperature=1.3, top_k=40, top_p=0.95),
+)
+
+
+class Background(Record, frozen=True, kw_only=True):
+    """Traffic beside the subject's requests: sampled, of mixed parameters and ragged lengths.
+
+    Real engines were right alone and wrong beside it. It is collected, recorded and paid for, and enters no test.
+    """
+
+    requests: Annotated[float, msgspec.Meta(gt=0, le=8)] = 1.0
+    """For each request of the subject; all share the requests in flight at once."""
+    max_tokens: tuple[Annotated[int, msgspec.Meta(ge=1)], Annotated[int, msgspec.Meta(ge=1)]] = (8, 48)
+    """Smallest and largest cap."""
+    sampling: Annotated[tuple[Sampling, ...], msgspec.Meta(min_length=1)] = _MIXED
+    """Taken in turn."""
+
+    def __post_init__(self) -> None:
+        if self.max_tokens[0] > self.max_tokens[1]:
+            raise ValueError("the smallest cap comes before the largest")
 
 
 class Suite(Record, frozen=True, kw_only=True):
@@ -16,6 +41,8 @@ class Suite(Record, frozen=True, kw_only=True):
     """Error budget of the suite: the probability that a healthy engine is called a violator by any check."""
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     """Requests in flight at once."""
+    background: Background | None = None
+    """Traffic for the checks that look at the subject beside it too; none unless declared."""
     checks: dict[str, dict[str, Any]]
     """Settings by check id, in the order they run."""
 

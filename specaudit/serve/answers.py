@@ -1,9 +1,10 @@
 """The JSON that answers a request, in vLLM's form."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from specaudit.engines.reference import letters
 from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.request import Token
 from specaudit.serve.forms import ChatForm, CompletionForm, Form
@@ -20,11 +21,6 @@ class Style:
 
 
 _STYLE = Style()
-
-
-def letters(tokens: Iterable[Token]) -> str:
-    """Return the text of token ids: a letter each."""
-    return "".join(chr(ord("a") + int(token)) for token in tokens)
 
 
 def answer(

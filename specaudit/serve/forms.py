@@ -42,6 +42,8 @@ class _Form(msgspec.Struct, kw_only=True):
     stream: bool = False
     stream_options: StreamOptions | None = None
     stop_token_ids: list[int] = msgspec.field(default_factory=list)
+    stop: str | list[Annotated[str, msgspec.Meta(min_length=1)]] = msgspec.field(default_factory=list)
+    min_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
     ignore_eos: bool = False
     return_token_ids: bool = False
     return_tokens_as_token_ids: bool = False
@@ -77,6 +79,8 @@ class _Form(msgspec.Struct, kw_only=True):
                 n=self.n,
                 max_tokens=self.cap,
                 stop_token_ids=tuple(self.stop_token_ids),
+                stop=tuple([self.stop] if self.stop and isinstance(self.stop, str) else self.stop),
+                min_tokens=self.min_tokens,
                 ignore_eos=self.ignore_eos,
                 logprobs=logprobs,
                 **more,

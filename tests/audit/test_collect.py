@@ -354,3 +354,20 @@ def test_a_stage_that_had_ended_is_left_as_it_is(tmp_path: Path) -> None:
     evidence = resumed(tmp_path / "resumed", stage, engine, whole.entries[2:], scraper=page)
     assert (engine.asked, page.read) == ([], 0)
     assert len(evidence.entries) == len(whole.entries)
+
+
+def test_traffic_asks_the_subjects_engine_and_a_replay_the_references(tmp_path: Path) -> None:
+    subject, reference = FakeEngine(), FakeEngine()
+    roles: list[Role] = ["subject", "background", "reference", "replay"]
+    block = tuple(planned(slot, arm) for slot, arm in enumerate(roles))
+    evidence = collected(tmp_path, Stage(name="small", blocks=(block,)), subject, reference=reference)
+    assert (sorted(subject.asked), sorted(reference.asked)) == ([0, 1], [2, 3])
+    assert all(evidence.is_settled("small", slot) for slot in range(4))
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(None, 4), (2, 2), (9, 4)])
+def test_a_stage_may_have_fewer_requests_in_flight(tmp_path: Path, concurrency: int | None, most: int) -> None:
+    engine = FakeEngine(delay=lambda seed: 0.002)
+    block = tuple(planned(slot) for slot in range(12))
+    collected(tmp_path, Stage(name="small", blocks=(block,), concurrency=concurrency), engine, concurrency=4)
+    assert engine.most_in_flight == most

@@ -21,6 +21,7 @@ def rows(first, count, width=3):
         caps=np.full(count, 4),
         rules=table.rules(np.full(count, table.number(UNFILTERED, TO_THE_END))),
         draft_tokens=3,
+        draft_limit=3,
         drafting=streams[0],
         judging=streams[1],
     )

@@ -42,6 +42,7 @@ def test_what_is_asked_for_is_sent():
     )
     assert (sent["temperature"], sent["top_k"], sent["top_p"]) == (0.7, 4, 0.9)
     assert (sent["stop_token_ids"], sent["ignore_eos"], sent["logprobs"]) == ((3,), False, 0)
+    assert not {"stop", "min_tokens"} & set(sent)
     assert body(sampling=GREEDY)["temperature"] == 0.0
 
 

@@ -86,3 +86,13 @@ class TestCannotAsk:
     @pytest.mark.parametrize("manner", [chat(refused=OPTIONAL), chat(only_neutral_temperature=True)])
     def test_neutral_values_are(self, manner):
         assert manner.cannot_ask(a_request(), "It") == ""
+
+
+def test_stop_rules_go_out_only_where_there_are_some():
+    body = Manner(model="toy").body(a_request(stop=("\n", "end"), stop_token_ids=(3,), min_tokens=2))
+    assert (body["stop"], body["stop_token_ids"], body["min_tokens"]) == (("\n", "end"), (3,), 2)
+    assert not {"stop", "stop_token_ids", "min_tokens"} & set(Manner(model="toy").body(a_request()))
+
+
+def test_the_number_of_drafts_is_the_servers_own():
+    assert "number of drafts" in Manner(model="toy").cannot_ask(a_request(draft_tokens=1), "it")

@@ -190,6 +190,19 @@ class TestStops:
             assert completion.finish_reason == ("stop" if 3 in completion.tokens else "length")
             assert 3 not in completion.tokens[:-1]
 
+    def test_a_stop_string_is_found_in_letters_and_told_as_text(self):
+        for completion in ask(n=50, max_tokens=30, stop=("da", "bb")).completions:
+            told = completion.text
+            assert told == "".join("abcd"[token] for token in completion.tokens)
+            assert told.endswith(("da", "bb")) == (completion.finish_reason == "stop")
+            assert not any(word in told[:-1] for word in ("da", "bb"))
+
+    def test_before_min_tokens_nothing_stops(self):
+        answered = ask(n=50, max_tokens=30, stop_token_ids=(2,), min_tokens=5).completions
+        assert {c.finish_reason for c in answered} == {"stop"}
+        assert min(len(c.tokens) for c in answered) == 6
+        assert all(2 not in c.tokens[:-1] for c in answered)
+
     def test_without_one_the_cap_is_reached(self):
         answer = ask(n=5)
         assert {(len(c.tokens), c.finish_reason) for c in answer.completions} == {(6, "length")}
@@ -322,6 +335,15 @@ class TestBuild:
     def test_there_are_no_variants(self):
         with pytest.raises(UsageError, match="no engine named 'reference:fast'"):
             build(Arm(role="subject", engine="reference:fast"), Access())
+
+    @pytest.mark.parametrize(("asked", "drafts"), [(None, 3), (0, 0), (1, 1), (7, 3)])
+    def test_a_request_may_ask_for_fewer_drafts(self, asked, drafts):
+        subject = engine()
+        longer = ask(subject, sampling=GREEDY, max_tokens=40, draft_tokens=asked)
+        counters = subject.decoder.counters
+        assert counters.draft_tokens <= drafts * counters.drafts
+        assert longer.completions[0].tokens == tokens(engine(draft_tokens=0), sampling=GREEDY, max_tokens=40)[0]
+        assert (counters.drafts > 0) == (drafts > 0)
 
     def test_a_name_of_its_own_is_on_the_page(self):
         subject = ReferenceEngine(SpeculativeDecoder(MARKOV4), model_name="mine")

@@ -146,6 +146,14 @@ class TestCompletions:
             assert choice["token_ids"].index(2) == len(choice["token_ids"]) - 1
             assert choice["text"].endswith("c")
 
+    @pytest.mark.parametrize("stop", ["dc", ["dc", "bd"]])
+    def test_a_stop_string_ends_a_completion_but_not_before_min_tokens(self, speculating, stop):
+        choices = speculating.post(stop=stop, min_tokens=4, n=30, seed=1, max_tokens=60).json()["choices"]
+        stopped = [choice["text"] for choice in choices if choice["finish_reason"] == "stop"]
+        assert len(stopped) > 10
+        assert all(text.endswith(tuple([stop] if isinstance(stop, str) else stop)) for text in stopped)
+        assert min(map(len, stopped)) >= 6
+
     @pytest.mark.parametrize(("as_ids", "words"), [(False, "abcd"), (True, [f"token_id:{i}" for i in range(4)])])
     def test_logprobs_are_the_targets(self, speculating, as_ids, words):
         (choice,) = speculating.post(
