@@ -1,7 +1,7 @@
 """Betting on a subject's tokens, as the checks of the law do it."""
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
+from math import isfinite, log
 
 import msgspec
 import numpy as np
@@ -82,6 +82,7 @@ def summed_up(process: Wealth, sizes: Sequence[int], alpha: float) -> Betting:
         tokens=sum(sizes),
         rejected_after=None if at is None else sum(sizes[:at]),
         leader=value.leader,
+        threshold=-log(alpha),
         path=_path(process, sizes),
     )
 

@@ -62,6 +62,8 @@ class Betting(Record, frozen=True, kw_only=True):
     """Tokens after which the null was rejected at the bet's share of the error budget; None where it was not."""
     leader: str
     """The bet that earned most: what the deviation looks like."""
+    threshold: float | None = None
+    """Natural logarithm of the e-value from which on it rejects: 1 over its share of the error budget."""
     path: tuple[tuple[int, float | None], ...] = ()
     """(tokens looked at, natural logarithm of the e-value then), in some hundred steps from nothing to the end; the
     logarithm is None where it is infinite."""

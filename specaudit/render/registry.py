@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from specaudit.model.report import Report
 
 FORMATS = {
+    "html": "specaudit.render.html:render_html",
     "json": "specaudit.render.json:render_json",
     "junit": "specaudit.render.junit:render_junit",
     "github": "specaudit.render.github:render_github",

@@ -15,6 +15,13 @@ from specaudit.model.report import (
     Report,
 )
 
+UNSEEN = (
+    "faults that strike more rarely than 3 in the number of completions",
+    "prompts, lengths, sampling parameters and loads that were not visited",
+    "a server that recognises an audit and answers it otherwise",
+)
+"""What stays unseen in any audit."""
+
 _NOTES = 3
 """Notes of a finding that are told unless all are asked for."""
 

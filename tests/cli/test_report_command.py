@@ -28,7 +28,8 @@ def test_each_format_exits_as_the_audit_does(
     ran = specaudit("report", folder, "--format", name)
     assert (ran.code, ran.err) == (specaudit("analyze", folder).code, "")
     assert ran.code == 1
-    assert steady(ran, figures=False) == snapshot
+    if name != "html":  # which has tests of its own
+        assert steady(ran, figures=False) == snapshot
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -47,7 +47,10 @@ def test_the_files_are_read_from_the_environment_and_from_settings(
     [
         ("junit", "'junit' is not FORMAT=FILE, such as junit=specaudit.xml."),
         ("junit=", "'junit=' is not FORMAT=FILE"),
-        ("junti=a.xml", "There is no format 'junti'. Did you mean 'junit'? There are: json, junit, github, markdown."),
+        (
+            "junti=a.xml",
+            "There is no format 'junti'. Did you mean 'junit'? There are: html, json, junit, github, markdown.",
+        ),
     ],
 )
 def test_a_wrong_one_is_told_before_anything_is_asked(specaudit: Specaudit, value: str, message: str) -> None:

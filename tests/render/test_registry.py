@@ -9,7 +9,7 @@ from tests.render.reports import CONFORMING, HOSTILE, REPORTS, VIOLATING, hostil
 
 
 @pytest.mark.parametrize("outcome", REPORTS)
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("json", "html")])
 def test_each_outcome_in_each_format(name: str, outcome: str, snapshot: SnapshotAssertion) -> None:
     assert render(name, REPORTS[outcome]) == snapshot
 

@@ -1,0 +1,1 @@
+"""Exhibits as inline SVG, a file for each form; colours are the page's, by class."""
