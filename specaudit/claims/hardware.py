@@ -1,5 +1,7 @@
 """What a device can do: bytes and operations a second, as its data sheet says, dense and sparse told apart."""
 
+from math import inf
+
 import msgspec
 
 from specaudit.claims.precisions import Precision
@@ -23,6 +25,8 @@ class Device(Record, frozen=True, kw_only=True):
     """Operations a second by arithmetic (bf16, fp8, fp4), without sparsity."""
     sparse: dict[str, str] = msgspec.field(default_factory=dict)
     """The same with structured sparsity, which no decoder of dense weights reaches; data sheets often print these."""
+    memory_only: bool = False
+    """Its dense operations are not published: only its memory is held against a claim."""
     source: str
     """Where the figures stand."""
     remarks: str = ""
@@ -47,7 +51,12 @@ class Device(Record, frozen=True, kw_only=True):
         return next((name for name in precision.arithmetic if name in self.dense), None)
 
     def flops(self, precision: Precision) -> float | None:
-        """Return dense operations a second on weights of a precision; None where the table has none."""
+        """Return dense operations a second on weights of a precision; None where the table has none.
+
+        They are infinite where only the memory is known.
+        """
+        if self.memory_only:
+            return inf
         name = self.arithmetic(precision)
         return None if name is None else quantity(self.dense[name], "compute", f"{self.name}, dense.{name}")
 
@@ -67,10 +76,10 @@ def check_device(device: Device, known: Device | None = None) -> None:
         getattr(device, read)  # raises where its unit is missing
     dense = {name: quantity(text, "compute", f"{device.name}, dense.{name}") for name, text in device.dense.items()}
     sparse = {name: quantity(text, "compute", f"{device.name}, sparse.{name}") for name, text in device.sparse.items()}
-    if not dense:
+    if not dense and not device.memory_only:
         raise UsageError(
             f"{device.name}: no dense operations a second are given, which is what decoding gets.",
-            hint="Add [device.dense]; with 2:4 sparsity a figure is twice the dense one",
+            hint="Add dense, which with 2:4 sparsity is half of the sparse figure; or, unpublished, memory_only = true",
         )
     for name, value in dense.items():
         _refuse_twice(

@@ -1,18 +1,19 @@
 """Judging a claim: one division first, then what would have to be true of everything that was not stated."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specaudit.claims.architecture import Architecture
 from specaudit.claims.consistency import check_claim
 from specaudit.claims.division import Division, division
+from specaudit.claims.experts import touched, weights_read
 from specaudit.claims.hardware import Device
-from specaudit.claims.judgement import Judgement, Ruling
+from specaudit.claims.judgement import Judgement, Range, Ruling
 from specaudit.claims.questions import questions
 from specaudit.claims.ranges import ranges
-from specaudit.claims.space import PHYSICS, USUAL, Space, lowest, space_of, speed_up_of, true_in
+from specaudit.claims.space import PHYSICS, SHARING, USUAL, Cells, Space, cells, space_of, speed_up_of
 from specaudit.claims.tables import Table
 from specaudit.claims.tokens import acceptance_for
 from specaudit.model.claim import Claim
@@ -31,8 +32,8 @@ def judge(claim: Claim, name: str, devices: Table[Device], models: Table[Archite
         UsageError: the claim is incomplete, contradicts itself, or names what is in neither table.
     """
     check_claim(claim, name)
-    physical, usual = space_of(claim, devices, models, PHYSICS), space_of(claim, devices, models, USUAL)
-    possible, common = true_in(physical), true_in(usual)
+    physical, usual = (space_of(claim, devices, models, reach) for reach in (PHYSICS, USUAL))
+    possible, common = cells(physical), cells(usual)
     made = division(physical)
     return Judgement(
         name=name,
@@ -42,12 +43,23 @@ def judge(claim: Claim, name: str, devices: Table[Device], models: Table[Archite
         over_ceiling=None if made is None else made.over,
         reasons=tuple(_reasons(claim, made, possible, common, physical)),
         only_if=ranges(physical, possible) if possible.any() else (),
-        usually=ranges(usual, common) if common.any() else (),
+        usually=_usually(usual, common) if possible.any() else (),
         questions=questions(claim),
     )
 
 
-def _ruling(claim: Claim, possible: NDArray[np.bool_], common: NDArray[np.bool_]) -> Ruling:
+def _usually(usual: Space, common: Cells) -> tuple[Range, ...]:
+    """What must be true at usual efficiency; where only experts stand in the way, how far tokens must share them."""
+    if common.any():
+        return ranges(usual, common)
+    if usual.model is None or usual.model.experts is None:
+        return ()
+    sharing = replace(usual, reach=replace(usual.reach, shared_choice=SHARING))
+    shared = cells(sharing)
+    return ranges(sharing, shared) if shared.any() else ()
+
+
+def _ruling(claim: Claim, possible: Cells, common: Cells) -> Ruling:
     numbers, conditions = claim.numbers, claim.conditions
     if not possible.any():
         return Ruling.IMPOSSIBLE
@@ -57,18 +69,13 @@ def _ruling(claim: Claim, possible: NDArray[np.bool_], common: NDArray[np.bool_]
     return Ruling.PLAUSIBLE if common.any() else Ruling.CONDITIONAL
 
 
-def _reasons(
-    claim: Claim,
-    made: Division | None,
-    possible: NDArray[np.bool_],
-    common: NDArray[np.bool_],
-    space: Space,
-) -> Iterator[str]:
+def _reasons(claim: Claim, made: Division | None, possible: Cells, common: Cells, space: Space) -> Iterator[str]:
     if made is not None:
         yield from made.sentences
     factor = speed_up_of(claim)
     if factor is not None and factor > 1:
         yield from _drafts_needed(claim, factor)
+        yield from _experts_read(space, factor)
     if not possible.any():
         if made is None or made.over is None:
             yield from _why_not(claim, space)
@@ -86,12 +93,29 @@ def _reasons(
         yield "That the output is the target's is nothing to be computed; an audit shows it: specaudit run"
 
 
+def _experts_read(space: Space, factor: float) -> Iterator[str]:
+    """Of a mixture of experts a step of several tokens reads more than one of a single token."""
+    if space.model is None or space.model.experts is None:
+        return
+    experts, batch = space.model.experts, space.claim.conditions.batch or 1
+    tokens = batch * (min(space.draft_tokens) + 1)
+    before, after = weights_read(space.model, [batch, tokens])
+    yield (
+        f"At a batch of {batch}, {tokens} tokens that choose their experts independently touch "
+        f"{float(touched(experts, tokens)):.2f} of {experts.routed} routed experts a layer, where "
+        f"{float(touched(experts, batch)):.2f} are touched without drafts: a step reads {after / before:.2f} times the "
+        f"bytes, and the speed-up takes {factor * after / before:.2f} tokens a step where bytes decide."
+    )
+
+
 def _drafts_needed(claim: Claim, factor: float) -> Iterator[str]:
     """A step must emit as many tokens as it is times as fast, even if drafting and verifying cost nothing."""
     stated = claim.conditions.draft_tokens
-    least_drafts = max(1, int(np.ceil(lowest(factor) - 1)))
-    drafts = stated or least_drafts
+    drafts = stated or max(1, int(np.ceil(factor - 1)))
     enough = acceptance_for(factor, drafts)
+    if not stated and enough is not None and enough > _CERTAIN:
+        drafts += 1
+        enough = acceptance_for(factor, drafts)
     free = f"Even if drafting and verifying cost nothing, {factor:.3g} times as fast takes {factor:.3g} tokens a step"
     if enough is None:
         if stated:
@@ -99,7 +123,12 @@ def _drafts_needed(claim: Claim, factor: float) -> Iterator[str]:
         return
     longer = acceptance_for(factor, drafts + 2)
     more = "" if stated or longer is None else f", or {drafts + 2} with one of {_up(longer)}"
-    yield f"{free}: {drafts} drafts with an acceptance of at least {_up(enough)}{more}."
+    some = "one draft" if drafts == 1 else f"{drafts} drafts"
+    yield f"{free}: {some} with an acceptance of at least {_up(enough)}{more}."
+
+
+_CERTAIN = 0.9995
+"""Drafts that must never be wrong are no way to a speed-up: one more is told."""
 
 
 def _why_not(claim: Claim, space: Space) -> Iterator[str]:

@@ -25,7 +25,7 @@ _ALL = (
     Precision(name="bf16", bytes=2, arithmetic=("bf16",)),
     Precision(name="fp16", bytes=2, arithmetic=("bf16",)),
     Precision(name="fp8", bytes=1, arithmetic=("fp8", "bf16")),
-    Precision(name="int8", bytes=1, arithmetic=("fp8", "bf16")),
+    Precision(name="int8", bytes=1, arithmetic=("int8", "fp8", "bf16")),
     # Blocks of 16 weights share an FP8 scale, of 32 an exponent of 8 bits.
     Precision(name="nvfp4", bytes=0.5 + 1 / 16, arithmetic=("fp4", "fp8", "bf16")),
     Precision(name="mxfp4", bytes=0.5 + 1 / 32, arithmetic=("fp4", "fp8", "bf16")),
@@ -33,7 +33,8 @@ _ALL = (
     Precision(name="int4", bytes=0.5, arithmetic=("bf16",)),
 )
 PRECISIONS = {precision.name: precision for precision in _ALL}
-"""Number formats by name, the wide ones first; FP16 is as fast as BF16, and INT8 as FP8, on every device known here."""
+"""Number formats by name, the wide ones first; FP16 is as fast as BF16, and INT8 as FP8 where a
+device has both."""
 
 
 def precision_named(name: str, what: str = "The precision") -> Precision:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specaudit.claims.judgement import Range
-from specaudit.claims.space import AXES, Space
+from specaudit.claims.space import AXES, Cells, Space
 
 _WORDS = {
     "hardware": "hardware",
@@ -20,22 +20,25 @@ _WORDS = {
 }
 
 
-def ranges(space: Space, ok: NDArray[np.bool_]) -> tuple[Range, ...]:
+def ranges(space: Space, found: Cells) -> tuple[Range, ...]:
     """Return a range for each condition whose value matters: some values of it do, others do not.
 
     Args:
         space: the values of each axis.
-        ok: the cells that make the claim true, at least one.
+        found: its cells, of which at least one makes the claim true.
     """
-    return tuple(_ranges(space, ok))
+    return tuple(_ranges(space, found))
 
 
-def _ranges(space: Space, ok: NDArray[np.bool_]) -> Iterator[Range]:
+def _ranges(space: Space, found: Cells) -> Iterator[Range]:
+    true = found.true
+    if len(space.acceptances) > 1 and not found.accepted.all():
+        yield _range("acceptance", space.values("acceptance"), found.accepted)
     for number, axis in enumerate(AXES):
         values = space.values(axis)
-        if ok.shape[number] == 1 or (axis == "experts shared" and not (space.model and space.model.experts)):
+        if true.shape[number] == 1 or (axis == "experts shared" and not (space.model and space.model.experts)):
             continue
-        does = np.asarray(ok.any(axis=tuple(i for i in range(ok.ndim) if i != number)))
+        does = np.asarray(true.any(axis=tuple(i for i in range(true.ndim) if i != number)))
         if not does.all():
             yield _range(axis, values, does)
 

@@ -27,6 +27,8 @@ class Reach:
         draft_tokens: most drafts a step.
         cache: precision of keys and values.
         shared_choice: shares of a batch's further tokens that touch no experts of their own.
+        hidden: whether what verifying costs may hide behind what a plain step takes anyway (launches, waiting): then a
+            speed-up is limited by the tokens of a step alone.
     """
 
     bandwidth: float
@@ -35,11 +37,16 @@ class Reach:
     draft_tokens: int
     cache: str
     shared_choice: tuple[float, ...]
+    hidden: bool
 
 
-PHYSICS = Reach(bandwidth=1.0, compute=1.0, acceptance=1.0, draft_tokens=24, cache="fp8", shared_choice=(0.0, 0.5, 1.0))
+PHYSICS = Reach(
+    bandwidth=1.0, compute=1.0, acceptance=1.0, draft_tokens=24, cache="fp8", shared_choice=(0.0, 1.0), hidden=True
+)
 """What memory and arithmetic allow. Drafting is free, nothing waits; longer chains than 24 are not looked at."""
-USUAL = Reach(bandwidth=0.75, compute=0.5, acceptance=0.85, draft_tokens=8, cache="bf16", shared_choice=(0.0,))
+USUAL = Reach(
+    bandwidth=0.75, compute=0.5, acceptance=0.85, draft_tokens=8, cache="bf16", shared_choice=(0.0,), hidden=False
+)
 """What is declared usual: three quarters of the bandwidth, half of the operations, eight drafts at most, accepted with
 .85 each at most, a cache in 16 bits, tokens that choose their experts independently. Drafting is free here, too."""
 
@@ -49,13 +56,16 @@ called impossible for that."""
 
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 CONTEXTS = (128, 1024, 8192, 32_768, 131_072)
-DEVICES = (1, 2, 4, 8, 16, 32, 64, 576)
+DEVICES = (1, 2, 4, 8, 16, 32, 64, 256, 576, 1024)
 ACCEPTANCES = tuple(np.round(np.arange(0.05, 1.001, 0.01), 2).tolist())
 
+SHARING = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of a batch's further tokens that touch no experts of their own, for models with experts."""
+
 AXES = (
-    "hardware", "devices", "precision", "experts shared", "acceptance", "batch", "context", "draft_tokens",
+    "hardware", "devices", "precision", "experts shared", "batch", "context", "draft_tokens",
 )  # fmt: skip
-"""Conditions that are looked at, in the order in which cells are counted."""
+"""Conditions that are looked at beside the acceptance of a draft, in the order in which cells are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +116,7 @@ def space_of(claim: Claim, devices: Table[Device], models: Table[Architecture], 
         precisions=(
             (precision_named(conditions.precision),)
             if conditions.precision
-            else tuple(precision for name, precision in PRECISIONS.items() if name not in ("fp16", "int8"))
+            else tuple(precision for name, precision in PRECISIONS.items() if name != "fp16")
         ),
         batches=(conditions.batch,) if conditions.batch else BATCHES,
         contexts=(conditions.context,) if conditions.context else CONTEXTS,
@@ -117,16 +127,45 @@ def space_of(claim: Claim, devices: Table[Device], models: Table[Architecture], 
     )
 
 
-def true_in(space: Space) -> NDArray[np.bool_]:
-    """Return the cells that make the claim true, one axis for each of `AXES`."""
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """What it takes in each cell, and what a step can emit.
+
+    Attributes:
+        needed: tokens a step must emit for the claim to be true, infinite where none suffice, one axis for each of
+            `AXES`.
+        tokens: tokens that a step emits, `[A, K]` by acceptance, ascending, and drafts; 0 where that cannot be.
+    """
+
+    needed: Floats
+    tokens: Floats
+
+    @property
+    def true(self) -> NDArray[np.bool_]:
+        """The cells in which some acceptance makes the claim true."""
+        return np.asarray(self.tokens.max(axis=0) >= self.needed)
+
+    @property
+    def accepted(self) -> NDArray[np.bool_]:
+        """The acceptances `[A]` that make the claim true in some cell."""
+        least_needed = self.needed.reshape(-1, self.needed.shape[-1]).min(axis=0)
+        return np.asarray((self.tokens >= least_needed).any(axis=1))
+
+    def any(self) -> bool:
+        """Whether the claim can be true at all."""
+        return bool(self.true.any())
+
+
+def cells(space: Space) -> Cells:
+    """Work out every cell of a space."""
     tokens = _tokens(space)
     if space.model is None:
         # Without a model nothing is known but that verifying is no cheaper than plain decoding.
-        ok = tokens >= lowest(speed_up_of(space.claim) or 1.0)
-        return np.asarray(ok[None, None, None, None, :, None, None, :])
-    parts = [_cells(space, deployment, tokens) for deployment in _deployments(space)]
+        whole = np.full((1,) * (len(AXES) - 1) + (len(space.draft_tokens),), lowest(speed_up_of(space.claim) or 1.0))
+        return Cells(needed=whole, tokens=tokens)
+    parts = [_needed(space, deployment) for deployment in _deployments(space)]
     shape = (len(space.hardware), len(space.devices), len(space.precisions), len(space.reach.shared_choice))
-    return np.array(parts).reshape(*shape, *parts[0].shape)
+    return Cells(needed=np.array(parts).reshape(*shape, *parts[0].shape), tokens=tokens)
 
 
 def _deployments(space: Space) -> Iterator[Deployment | None]:
@@ -163,29 +202,27 @@ def _tokens(space: Space) -> Floats:
     return chain_tokens(np.array(space.acceptances)[:, None], drafts)
 
 
-def _cells(space: Space, deployment: Deployment | None, tokens: Floats) -> NDArray[np.bool_]:
-    """Cells of one deployment, `[A, B, C, K]`."""
+def _needed(space: Space, deployment: Deployment | None) -> Floats:
+    """Tokens a step must emit under one deployment, `[B, C, K]`."""
     batch = np.array(space.batches, dtype=np.float64)[:, None, None]
     context = np.array(space.contexts, dtype=np.float64)[None, :, None]
     drafts = np.array(space.draft_tokens, dtype=np.float64)
-    whole = (len(space.acceptances), len(space.batches), len(space.contexts), len(space.draft_tokens))
+    whole = (len(space.batches), len(space.contexts), len(space.draft_tokens))
     if deployment is None:
-        return np.zeros(whole, dtype=np.bool_)
+        return np.full(whole, np.inf)
     memory = deployment.model.parameters * deployment.precision.bytes + deployment.cache_bytes * batch * context
-    fits = memory <= deployment.devices * deployment.device.memory_bytes
-    plain = deployment.step(batch, context)
-    step = deployment.step(batch, context, drafts + 1)
-    emitted = tokens[:, None, None, :]
-    together = batch if per_batch(space.claim) else 1.0
-    ok = np.broadcast_to(fits, whole).copy()
+    can = memory <= deployment.devices * deployment.device.memory_bytes
+    plain, step = deployment.step(batch, context), deployment.step(batch, context, drafts + 1)
+    together = batch if per_batch(space.claim) else np.ones_like(batch)
     numbers = space.claim.numbers
-    if (fast := least(numbers.tokens_per_second)) is not None:
-        ok &= SLACK * emitted * together / step >= lowest(fast)
     if numbers.baseline_tokens_per_second is not None:
-        ok &= SLACK * together / plain >= lowest(numbers.baseline_tokens_per_second)
+        can = can & (SLACK * together / plain >= lowest(numbers.baseline_tokens_per_second))
+    needed = np.ones(whole)
+    if (fast := least(numbers.tokens_per_second)) is not None:
+        needed = np.maximum(needed, lowest(fast) * step / together / SLACK)
     if (factor := speed_up_of(space.claim)) is not None:
-        ok &= emitted * plain / step >= lowest(factor)
-    return ok
+        needed = np.maximum(needed, lowest(factor) * (1.0 if space.reach.hidden else step / plain))
+    return np.where(can, needed, np.inf)
 
 
 def per_batch(claim: Claim) -> bool:

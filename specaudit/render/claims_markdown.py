@@ -34,7 +34,8 @@ def _title(judgement: Judgement) -> str:
 
 
 def _needs(judgement: Judgement) -> str:
-    return "" if judgement.tokens_needed is None else f"{judgement.tokens_needed:.2f}"
+    needed = judgement.tokens_needed
+    return "" if needed is None else f"{needed:.2f}" if needed > 1 else "one"
 
 
 def _claim(judgement: Judgement) -> Iterator[str]:

@@ -109,3 +109,11 @@ def test_a_report_that_cannot_be_written(specaudit: Specaudit, nvidia: str) -> N
     ran = specaudit("claim", "check", nvidia, "--report", "json=nowhere/x.json")
     assert ran.code == 3
     assert "nowhere/x.json could not be written" in ran.err
+
+
+def test_the_published_page_is_what_is_printed(specaudit: Specaudit) -> None:
+    root = Path(__file__).parents[2]
+    claims = sorted((root / "suites" / "claims").glob("*.toml"))
+    ran = specaudit("claim", "check", *claims, "--report", "markdown=page.md")
+    assert ran.code == 1
+    assert Path("page.md").read_text() == (root / "reports" / "claims.md").read_text()
