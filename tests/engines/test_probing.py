@@ -511,6 +511,17 @@ class TestTemperature:
             == "ignored"
         )
 
+    def test_a_verifier_that_accepts_by_chance_is_not_taken_for_a_server_that_ignores_temperatures(self, odd):
+        """First tokens, which are never drafted, are as asked; whatever comes behind is not."""
+
+        def reply(body):
+            answer = completion({**body, "temperature": 1})
+            first = 1 if body.get("temperature") == 0 else body["seed"] % 89
+            answer["choices"][0]["token_ids"][0] = first
+            return JSONResponse(answer)
+
+        assert found(odd(completions=reply)).temperature == "any"
+
     def test_a_near_tie_is_not_taken_for_chance(self, odd):
         """At temperature 0 a batched server may answer in one of two ways."""
 
