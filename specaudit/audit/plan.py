@@ -13,12 +13,11 @@ from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF
 from specaudit.engines.addresses import public_address
 from specaudit.engines.embedded import home_of
-from specaudit.engines.registry import IN_PROCESS as IN_PROCESS_FAMILIES
-from specaudit.engines.registry import family_of
+from specaudit.engines.registry import LOADS_MODELS
 from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.model.limits import Limits
 from specaudit.model.nearest import nearest
-from specaudit.model.plan import Api, Arm, Plan
+from specaudit.model.plan import Api, Arm, Plan, Speculation
 from specaudit.model.suite import SequentialSettings, Suite
 from specaudit.version import VERSION
 
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
 IN_PROCESS = "in process"
 """Stands for the metrics address of an engine that runs in process."""
 
-ENGINE, SERVER = "reference", "auto"
+ENGINE = "reference"
 API: Api = "completions"
 DRAFT_TOKENS = 3
-"""The subject in process, and the engine at an address, unless another is asked for."""
+"""The subject in process, unless another is asked for."""
 
 
 def make_plan(audit: Audit) -> Plan:
@@ -152,6 +151,13 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
         drafts = DRAFT_TOKENS if audit.draft_tokens is None else audit.draft_tokens
         if drafts < 0:
             raise UsageError("--draft-tokens cannot be negative.", hint="specaudit run --draft-tokens 3")
+        if (audit.engine or ENGINE).partition(":")[0] in LOADS_MODELS:
+            return _loaded(audit, drafts)
+        if option := _given(target=audit.target, draft=audit.draft, speculation=audit.speculation):
+            raise UsageError(
+                f"{option} goes with an engine that loads models: {', '.join(LOADS_MODELS)}.",
+                hint=f"specaudit run --engine {LOADS_MODELS[0]} --target PATH --draft PATH",
+            )
         subject = Arm(
             role="subject",
             engine=audit.engine or ENGINE,
@@ -159,9 +165,14 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
             draft_tokens=drafts,
         )
         return (subject, Arm(role="reference", engine=ENGINE, world=subject.world, draft_tokens=0))
-    engine = audit.engine or SERVER
-    in_process = audit.engine if family_of(engine) in IN_PROCESS_FAMILIES else None
-    if option := _given(engine=in_process, world=audit.world, draft_tokens=audit.draft_tokens):
+    if option := _given(
+        engine=audit.engine,
+        world=audit.world,
+        target=audit.target,
+        draft=audit.draft,
+        speculation=audit.speculation,
+        draft_tokens=audit.draft_tokens,
+    ):
         raise UsageError(
             f"{option} is for a subject in process, and --endpoint names a server.", hint="specaudit run --endpoint URL"
         )
@@ -169,7 +180,7 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
         raise UsageError("--model holds characters that cannot be printed.", hint="specaudit run --endpoint URL")
     subject = Arm(
         role="subject",
-        engine=engine,
+        engine="openai",
         endpoint=_address("--endpoint", audit.endpoint),
         model=audit.model,
         api=audit.api or API,
@@ -188,6 +199,29 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
             f"--reference {SELF} to ask the endpoint for first tokens, which are never drafted",
         )
     return (subject, msgspec.structs.replace(subject, role="reference", endpoint=reference))
+
+
+def _loaded(audit: Audit, drafts: int) -> tuple[Arm, ...]:
+    """A subject that loads its models in this process; plain decoding of the same target is the reference."""
+    engine = str(audit.engine)
+    speculation: Speculation = audit.speculation or ("draft" if audit.draft else "none")
+    hint = f"specaudit run --engine {engine} --target PATH --draft PATH, or --speculation lookup"
+    if audit.world is not None:
+        raise UsageError("--world is for the embedded decoder; other engines load a --target.", hint=hint)
+    if audit.target is None:
+        raise UsageError(f"The engine {engine!r} needs a model: --target PATH.", hint=hint)
+    if (speculation == "draft") != (audit.draft is not None):
+        missing = "needs one: --draft PATH" if audit.draft is None else f"and --speculation {speculation} uses none"
+        raise UsageError(f"A draft model is for --speculation draft, {missing}.", hint=hint)
+    plain = Arm(role="reference", engine=engine, target=audit.target, speculation="none", draft_tokens=0)
+    subject = msgspec.structs.replace(
+        plain,
+        role="subject",
+        draft=audit.draft,
+        speculation=speculation,
+        draft_tokens=0 if speculation == "none" else drafts,
+    )
+    return (subject, plain)
 
 
 def _metrics(audit: Audit) -> tuple[str, ...]:

@@ -140,7 +140,18 @@ def _contradicted(name: str, resume: Resume, plan: Plan) -> str | None:
         case "endpoint" | "reference" | "metrics":
             recorded = _public(plan)[name]
             agrees = value == recorded or _shown(value) == recorded
-        case "model" | "engine" | "world" | "draft_tokens" | "api" | "stream" | "tokenizer":
+        case (
+            "model"
+            | "engine"
+            | "world"
+            | "draft_tokens"
+            | "target"
+            | "draft"
+            | "speculation"
+            | "api"
+            | "stream"
+            | "tokenizer"
+        ):
             recorded = getattr(plan.arm("subject"), name)
             agrees = value == recorded
         case "suite":

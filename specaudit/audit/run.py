@@ -14,6 +14,7 @@ from specaudit.audit.budget import PROBING, Ledger, LimitReached, spent_in
 from specaudit.audit.collect import Collector
 from specaudit.audit.events import Judging, Listener, Probed, StageStarted, silent
 from specaudit.audit.filters import wanted_filters, with_refused_filters
+from specaudit.audit.pace import Pacer
 from specaudit.audit.plan import make_plan
 from specaudit.audit.record import Recorder, read_evidence
 from specaudit.audit.undone import left_undone
@@ -24,7 +25,6 @@ from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
 from specaudit.engines.interface import Access, Engine, EngineFailure, Scraper
 from specaudit.engines.metrics import MetricsAddress
-from specaudit.engines.pace import Pacer
 from specaudit.engines.registry import build
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.entries import LawEntry, PlanEntry, ProbeEntry, SealEntry, StageEntry, StopEntry
@@ -32,7 +32,7 @@ from specaudit.model.errors import CouldNotTest
 from specaudit.model.evidence import Evidence
 from specaudit.model.law import RevealedLaw
 from specaudit.model.limits import NOTHING, UNLIMITED, Limits, Spending
-from specaudit.model.plan import Api, Arm, Plan, Role
+from specaudit.model.plan import Api, Arm, Plan, Role, Speculation
 from specaudit.model.record import digest
 from specaudit.model.report import Report
 from specaudit.model.request import Sampling
@@ -53,6 +53,12 @@ class Audit:
     """What the embedded decoder decodes; the world in which the engine is at home unless given."""
     draft_tokens: int | None = None
     """Drafts per step of a subject in process; 3 unless given."""
+    target: str | None = None
+    """Folder of the model that a subject in process loads; plain decoding of it is the reference."""
+    draft: str | None = None
+    """Folder of its draft model."""
+    speculation: Speculation | None = None
+    """Where its drafts come from; from the draft model if there is one, unless given."""
     endpoint: str | None = None
     reference: str | None = None
     """The same target without speculation; `self` asks the endpoint for first tokens, which are never drafted."""
@@ -176,8 +182,7 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listene
         for arm in plan.arms:
             counters = arms.scrapers if arm.role == "subject" else {}
             async with ledger.room_for(NOTHING if arm.endpoint is None else PROBING):
-                engine = arms.engines[arm.role]
-                ledger.book(await _probe(arm, engine, counters, recorder, before, listener, filters, arms.pacer))
+                ledger.book(await _probe(arm, arms.engines[arm.role], counters, recorder, before, listener, filters))
         tell_alike(arms.engines, recorder)
         if differ := prompts_differ(recorder.evidence()):
             raise CouldNotTest(differ, hint=SAME_PROMPTS)
@@ -208,7 +213,7 @@ def _engine(arm: Arm, audit: Audit, plan: Plan, pacer: Pacer) -> Engine:
     """The engine at an arm's address as given; the recorded one has no user name, password or query."""
     address = audit.endpoint if arm.role == "subject" or audit.reference == SELF else audit.reference
     key = audit.reference_api_key if arm.role == "reference" and audit.reference != SELF else None
-    access = replace(_access(audit, plan, address, key), pacer=pacer)
+    access = replace(_access(audit, plan, address, key), pace=pacer.turn)
     return build(msgspec.structs.replace(arm, endpoint=address), access)
 
 
@@ -250,7 +255,6 @@ async def _probe(
     before: Evidence,
     listener: Listener,
     filters: Mapping[str, Sampling],
-    pacer: Pacer,
 ) -> Spending:
     """Probe an arm and record what was found, which in a resumed audit must be what was found before; return its cost.
 
@@ -259,7 +263,7 @@ async def _probe(
     """
     probe = await engine.probe()
     if arm.endpoint is not None:
-        probe = await with_refused_filters(engine, probe, filters, pacer)
+        probe = await with_refused_filters(engine, probe, filters)
     capabilities, exchanges = probe.capabilities, probe.exchanges
     if scrapers:
         capabilities, said = await with_counters(capabilities, scrapers)

@@ -1,5 +1,7 @@
 """What engines say about speculation in one answer: vLLM's request metrics, SGLang's meta_info, llama.cpp's timings.
 
+Where an engine runs in process its adapter says instead how many tokens came out of it after each step.
+
 The readers are pure: they take decoded JSON and return counts, or None where the answer says nothing.
 """
 
@@ -21,7 +23,7 @@ class AnswerCounts:
     """The speculation behind one answer, as the engine counts it.
 
     Attributes:
-        engine: Whose fields these are: `vllm`, `sglang` or `llamacpp`.
+        engine: Whose fields these are: `vllm`, `sglang`, `llamacpp`, or `in process`.
         completion_tokens: Tokens of the completion; None where the fields do not say.
         steps: Verification steps; None where the engine does not say.
         draft_tokens: Draft tokens proposed.
@@ -49,7 +51,7 @@ def read_answer(answer: Mapping[str, Any]) -> AnswerCounts | None:
     Raises:
         AnswerError: The fields contradict each other or are no counts.
     """
-    for reader in (read_vllm, read_sglang, read_llamacpp):
+    for reader in (read_vllm, read_sglang, read_llamacpp, read_steps):
         if (counts := reader(answer)) is not None:
             return counts
     return None
@@ -139,6 +141,31 @@ def read_llamacpp(answer: Mapping[str, Any]) -> AnswerCounts | None:
         completion_tokens=_count(fields, "predicted_n"),
         draft_tokens=_count(fields, "draft_n"),
         accepted=_count(fields, "draft_n_accepted"),
+    )
+
+
+def read_steps(answer: Mapping[str, Any]) -> AnswerCounts | None:
+    """Read `emitted_per_step`, a list for each choice: what came out of a pipeline after every step.
+
+    The first step is the prefill, whose token is not drafted. What was drafted in vain is not seen: a step that emitted
+    one token may have had no draft at all.
+
+    Raises:
+        AnswerError: The fields are no counts.
+    """
+    listed = answer.get("emitted_per_step")
+    if listed is None:
+        return None
+    if not isinstance(listed, list | tuple):
+        raise AnswerError("the answer's emitted_per_step is no list")
+    choices = [_counts({"emitted_per_step": choice}, "emitted_per_step") or () for choice in listed]
+    steps = [emitted for choice in choices for emitted in choice[1:] if emitted]
+    return AnswerCounts(
+        engine="in process",
+        completion_tokens=sum(map(sum, choices)),
+        steps=len(steps),
+        accepted=sum(steps) - len(steps),
+        accepted_per_step=tuple(emitted - 1 for emitted in steps),
     )
 
 

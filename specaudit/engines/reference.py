@@ -17,6 +17,7 @@ from specaudit.decoding.parameters import SamplingParameters, StopRules
 from specaudit.decoding.worlds import SmallModel
 from specaudit.engines.embedded import HOME, world_named
 from specaudit.engines.interface import Access, EngineFailure, Page, Probe
+from specaudit.engines.logprobs import reported
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.entries import Failure
@@ -260,23 +261,9 @@ def _table(chain: MarkovModel) -> tuple[tuple[float | None, ...], ...]:
 
 def _reported(table: FloatArray, tokens: IntArray, lengths: IntArray, count: int) -> list[tuple[TokenLogprobs, ...]]:
     """Logprobs `[B, L, V]` of tokens `[B, L]`, and the `count` most likely ones, as they are reported."""
-    order = np.argsort(-table, axis=-1, kind="stable")[..., :count]
-    ranked = np.take_along_axis(table, order, axis=-1)
-    chosen = np.take_along_axis(table, tokens[..., None].clip(0), axis=-1)[..., 0]
     return [
-        tuple(
-            TokenLogprobs(
-                token=int(tokens[row, i]),
-                logprob=float(chosen[row, i]) if np.isfinite(chosen[row, i]) else None,
-                top=tuple(
-                    (int(token), float(value))
-                    for token, value in zip(order[row, i], ranked[row, i], strict=True)
-                    if np.isfinite(value)
-                ),
-            )
-            for i in range(lengths[row])
-        )
-        for row in range(len(tokens))
+        reported(row[:length], rows[:length], count)
+        for row, rows, length in zip(tokens.tolist(), table, lengths.tolist(), strict=True)
     ]
 
 

@@ -109,7 +109,14 @@ TGI = FilterOrder(
     "penalty does (utils/logits_process.py), which is not OpenAI's, so it is not named here",
 )
 
-ORDERS = {order.engine: order for order in (VLLM, LLAMA_CPP, SGLANG, TENSORRT_LLM, TRANSFORMERS, TGI)}
+OPENVINO = FilterOrder(
+    engine="openvino",
+    steps=("repetition", "top-k", "temperature", "min-p", "top-p"),
+    source="OpenVINO GenAI 2026, src/cpp/src/sampling/logit_processor.hpp; its presence and frequency penalties are "
+    "added to negative logits (logit_transformers.hpp), which is not OpenAI's meaning, so they are not named here",
+)
+
+ORDERS = {order.engine: order for order in (VLLM, LLAMA_CPP, SGLANG, TENSORRT_LLM, TRANSFORMERS, TGI, OPENVINO)}
 """By the engine's name."""
 
 

@@ -20,6 +20,7 @@ Role = Literal["subject", "reference", "replay", "background"]
 runs beside the subject's requests, on its engine, and never enters a test."""
 
 Api = Literal["completions", "chat"]
+Speculation = Literal["draft", "lookup", "none"]
 ROLES: tuple[Role, ...] = ("subject", "reference")
 """Those that have an engine of their own."""
 
@@ -47,6 +48,12 @@ class Arm(Record, frozen=True, kw_only=True):
     """Path of the file whose tokenizer turns text into tokens where the endpoint tells none."""
     world: str | None = None
     """What an embedded decoder decodes: a target with its drafter."""
+    target: str | None = None
+    """Path of the model that an engine in process loads."""
+    draft: str | None = None
+    """Path of its draft model."""
+    speculation: Speculation | None = None
+    """Where an engine in process gets its drafts from."""
     draft_tokens: int | None = None
     """Drafts per step of an engine in process."""
 

@@ -170,7 +170,7 @@ def test_arms() -> None:
     assert plan(draft_tokens=0).arms[0].draft_tokens == 0
     assert [arm.role for arm in plan(endpoint=HTTP["endpoint"]).arms] == ["subject"]
     subject, reference = plan(**HTTP, model="m").arms
-    assert (subject.engine, subject.model, reference.model) == ("auto", "m", "m")
+    assert (subject.engine, subject.model, reference.model) == ("openai", "m", "m")
 
 
 def test_both_arms_are_asked_in_the_same_way() -> None:
@@ -191,3 +191,35 @@ def test_the_plan_is_a_pure_function_of_what_is_asked_but_for_the_time() -> None
     assert to_json(made[0]) == to_json(made[1])
     elsewhere = make_plan(small_audit(Path("other"), **HTTP, select=("LAW",), timeout=1.0, api_key="k"))
     assert to_json(msgspec.structs.replace(elsewhere, created="")) == to_json(made[0])
+
+
+LOADED = {"engine": "openvino", "target": "models/target"}
+
+
+def test_a_subject_that_loads_its_models_is_held_against_plain_decoding_of_its_target(tmp_path):
+    plan = make_plan(small_audit(tmp_path, **LOADED, draft="models/draft", draft_tokens=4))
+    subject, reference = plan.arms
+    assert (subject.target, subject.draft, subject.speculation, subject.draft_tokens) == (
+        "models/target",
+        "models/draft",
+        "draft",
+        4,
+    )
+    assert (reference.engine, reference.target, reference.draft) == ("openvino", "models/target", None)
+    assert (reference.speculation, reference.draft_tokens) == ("none", 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"engine": "openvino"}, "needs a model: --target"),
+        ({**LOADED, "speculation": "draft"}, "needs one: --draft"),
+        ({**LOADED, "speculation": "lookup", "draft": "d"}, "--speculation lookup uses none"),
+        ({**LOADED, "world": "markov4"}, "--world is for the embedded decoder"),
+        ({"target": "models/target"}, "--target goes with an engine that loads models"),
+        ({"endpoint": "http://127.0.0.1:1/v1", "draft": "d"}, "--draft is for a subject in process"),
+    ],
+)
+def test_models_that_do_not_go_with_an_engine_are_refused(tmp_path, options, said):
+    with pytest.raises(UsageError, match=said):
+        make_plan(small_audit(tmp_path, **options))

@@ -32,6 +32,19 @@ def test_vllms_request_metrics() -> None:
     )
 
 
+def test_what_came_after_each_step_tells_what_was_accepted() -> None:
+    counts = read_answer({"emitted_per_step": [[1, 3, 1, 4], [1, 2]]})
+    assert counts == AnswerCounts(
+        engine="in process", completion_tokens=12, steps=4, accepted=6, accepted_per_step=(2, 0, 3, 1)
+    )
+
+
+@pytest.mark.parametrize("listed", [3, [1, 2], ["a"], [[-1]], [[True]]])
+def test_what_is_no_list_of_counts_for_each_choice_is_refused(listed: object) -> None:
+    with pytest.raises(AnswerError, match="emitted_per_step"):
+        read_answer({"emitted_per_step": listed})
+
+
 def test_sglangs_length_includes_the_prefill_token() -> None:
     counts = read_answer(answer("sglang_meta_info"))
     assert counts is not None
@@ -139,7 +152,8 @@ FIELDS = (
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(fields=JSON | st.dictionaries(st.sampled_from(FIELDS), JSON | st.lists(st.integers(-1, 9)), max_size=8))
 def test_no_json_raises_anything_but_answer_errors(fields: Any) -> None:
-    for found in ({"metrics": {"speculative_decoding": fields}}, {"meta_info": fields}, {"timings": fields}):
+    found_in = ({"metrics": {"speculative_decoding": fields}}, {"meta_info": fields}, {"timings": fields})
+    for found in (*found_in, {"emitted_per_step": fields}):
         try:
             counts = read_answer(found)
         except AnswerError:
