@@ -10,6 +10,7 @@ import msgspec
 from specaudit.audit.budget import spent_in
 from specaudit.audit.undone import progress, unfinished
 from specaudit.checks import registry
+from specaudit.checks.commands import again
 from specaudit.checks.interface import budget_of
 from specaudit.model.entries import AttemptEntry, Failure
 from specaudit.model.evidence import Evidence
@@ -82,6 +83,7 @@ def _scope(evidence: Evidence, attempts: Sequence[AttemptEntry], arm_of: Mapping
         segment=plan.segment,
         settings={check_id: plan.suite.checks.get(check_id, {}) for check_id in plan.checks},
         revealed={role: found for role, found in evidence.capabilities.items()},
+        again=again(plan),
         failures=dict(sorted(failures.items())),
     )
 
