@@ -149,4 +149,4 @@ def _why_stopped(evidence: Evidence) -> str | None:
 
 
 def _tokens(attempt: AttemptEntry) -> int:
-    return sum(len(c.tokens or ()) for c in attempt.response.completions) if attempt.response else 0
+    return attempt.response.received if attempt.response else 0

@@ -68,7 +68,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Subject in process, without --endpoint: reference, mutant:NAME.  [default: reference]",
+    help="Subject in process: reference, mutant:NAME; or which engine --endpoint is.  [default: found out]",
 )
 @click.option("--world", metavar="NAME", help="What the embedded decoder decodes.  [default: the engine's home]")
 @click.option("--target", metavar="PATH", help="Folder of the model that an engine in process loads.")
@@ -270,15 +270,18 @@ def _one_subject(context: click.Context, options: dict[str, Any]) -> dict[str, A
 
     So `--engine mutant:NAME` works where OPENAI_BASE_URL is set or specaudit.toml names an endpoint.
     """
+    from specaudit.engines.registry import IN_PROCESS, family_of
 
     def distance(names: tuple[str, ...]) -> int:
         sources = [context.get_parameter_source(name) for name in names if options[name] is not None]
         return min((_NEAREST.index(source) for source in sources if source in _NEAREST), default=len(_NEAREST))
 
-    at_address, in_process = distance(_AT_ADDRESS), distance(_IN_PROCESS)
+    servers = options["engine"] is not None and family_of(options["engine"]) not in IN_PROCESS
+    in_process_options = tuple(name for name in _IN_PROCESS if name != "engine") if servers else _IN_PROCESS
+    at_address, in_process = distance(_AT_ADDRESS), distance(in_process_options)
     if at_address == in_process:
         return options
-    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else _IN_PROCESS)
+    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else in_process_options)
 
 
 def _selection(text: str | None) -> tuple[str, ...]:
@@ -303,12 +306,14 @@ def _key(*names: str) -> str | None:
     """A key from the environment, the only place it is taken from."""
     import os
 
+    from specaudit.engines.headers import sendable
     from specaudit.model.errors import UsageError
 
     for name in names:
-        if key := os.environ.get(name, "").strip():
-            if not (key.isascii() and key.isprintable()):
-                raise UsageError(f"{name} holds characters that no HTTP header can carry.", hint=f"export {name}=…")
+        key = sendable(os.environ.get(name, ""))
+        if key is None:
+            raise UsageError(f"{name} holds characters that no HTTP header can carry.", hint=f"export {name}=…")
+        if key:
             return key
     return None
 
