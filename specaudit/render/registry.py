@@ -16,6 +16,8 @@ FORMATS = {
     "junit": "specaudit.render.junit:render_junit",
     "github": "specaudit.render.github:render_github",
     "markdown": "specaudit.render.markdown:render_markdown",
+    "sarif": "specaudit.render.sarif:render_sarif",
+    "intoto": "specaudit.render.intoto:render_intoto",
     "vendor-html": "specaudit.render.vendor:render_vendor_html",
     "vendor-markdown": "specaudit.render.vendor:render_vendor_markdown",
 }
