@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 from specaudit.render.registry import FORMATS, render
 from tests.render.reports import CONFORMING, HOSTILE, REPORTS, VIOLATING, hostile, report, undecided
 
-LARGE = ("html", "vendor-html", "vendor-markdown")
+LARGE = ("html", "sarif", "vendor-html", "vendor-markdown")
 """Formats that tell so much that they have tests of their own."""
 
 
