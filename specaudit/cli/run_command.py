@@ -89,6 +89,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     metavar="NAME|FILE",
     help="What to check.  [default: quick; one-endpoint where an endpoint has no other to be held against]",
 )
+@click.option("--claim", metavar="NAME|FILE", help="What the vendor claims, to be judged too (specaudit list claims).")
 @click.option("--select", metavar="IDS", help="Run only these checks or families, and require them (comma-separated).")
 @click.option("--ignore", metavar="IDS", help="Leave these checks or families out (comma-separated).")
 @click.option(
@@ -185,6 +186,8 @@ def command(
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # whoever stops a job sends SIGTERM first: as good as Ctrl-C
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     set_on_retry_hooks([])  # where structlog is installed, retries would be told on stdout, in the report's way
+    if resume is not None and options["claim"] and context.get_parameter_source("claim") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--claim is for an audit that is yet to be planned, and --resume names one.", context)
     folder = resume or out or _new_folder(suite or _suite_for(_one_subject(context, options)))
     options |= {"suite": suite, "select": select, "ignore": ignore}
     if dry_run:
@@ -217,7 +220,14 @@ def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> 
 
     asked = _one_subject(context, {name: value for name, value in options.items() if name not in LIMITS})
     asked["suite"] = asked["suite"] or _suite_for(asked)
-    return Audit(limits=limits_of(options), **where, **_read(asked), **_keys())
+    read, claim = _read(asked), asked.pop("claim")
+    del read["claim"]
+    if claim is not None:
+        from specaudit.audit.claims import with_claim
+        from specaudit.claims.reading import load_claim
+
+        read["suite"] = with_claim(read["suite"], load_claim(claim), claim)
+    return Audit(limits=limits_of(options), **where, **read, **_keys())
 
 
 def _suite_for(options: dict[str, Any]) -> str:
@@ -230,6 +240,7 @@ def _resume(context: click.Context, folder: Path, options: dict[str, Any], liste
     """A recorded audit, with what the command line says of it again, in the order of its options."""
     from specaudit.audit.resume import ADDRESSES, Resume
 
+    del options["claim"]  # it is in the recorded plan
     manner = {name: options.pop(name) for name in ("timeout", "allow_inconclusive", "headers", "ca_file")}
     manner["headers"] = dict(manner["headers"])
     addresses = {name: options[name] for name in ADDRESSES} | {"metrics": _pages(options["metrics"])}
