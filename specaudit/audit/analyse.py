@@ -10,7 +10,6 @@ import msgspec
 from specaudit.audit.budget import spent_in
 from specaudit.audit.undone import progress, unfinished
 from specaudit.checks import registry
-from specaudit.checks.commands import again
 from specaudit.checks.interface import budget_of
 from specaudit.model.entries import AttemptEntry, Failure
 from specaudit.model.evidence import Evidence
@@ -83,7 +82,6 @@ def _scope(evidence: Evidence, attempts: Sequence[AttemptEntry], arm_of: Mapping
         segment=plan.segment,
         settings={check_id: plan.suite.checks.get(check_id, {}) for check_id in plan.checks},
         revealed={role: found for role, found in evidence.capabilities.items()},
-        again=again(plan),
         failures=dict(sorted(failures.items())),
     )
 
@@ -123,7 +121,7 @@ def _judge(evidence: Evidence, check_id: str, rejected: int) -> Finding:
     if not limit or finding.verdict is not Verdict.CONFORMS or not unfinished(evidence, check_id):
         return finding
     done, planned = progress(evidence, check_id)
-    summary = f"{finding.summary} But only {done:,} of {planned:,} requests were made before {limit} was reached."
+    summary = f"{finding.summary} But only {done:,} of {planned:,} requests were made before {limit} ended it."
     return msgspec.structs.replace(finding, verdict=Verdict.INCONCLUSIVE, summary=summary)
 
 
@@ -149,4 +147,4 @@ def _why_stopped(evidence: Evidence) -> str | None:
 
 
 def _tokens(attempt: AttemptEntry) -> int:
-    return attempt.response.received if attempt.response else 0
+    return sum(len(c.tokens or ()) for c in attempt.response.completions) if attempt.response else 0

@@ -10,10 +10,11 @@ import hashlib
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -37,6 +38,33 @@ if sys.platform != "win32":
     import fcntl
 
 FILE_NAME = "evidence.jsonl"
+
+
+class Recording(Protocol):
+    """Takes evidence as it comes."""
+
+    def append(self, entry: AnyEntry) -> None:
+        """Take an entry."""
+        ...
+
+    def evidence(self) -> Evidence:
+        """Return everything so far."""
+        ...
+
+
+class InMemory:
+    """Keeps evidence that is recorded elsewhere."""
+
+    def __init__(self, entries: Iterable[AnyEntry] = ()) -> None:
+        self.entries = list(entries)
+
+    def append(self, entry: AnyEntry) -> None:
+        """Keep an entry."""
+        self.entries.append(entry)
+
+    def evidence(self) -> Evidence:
+        """Return everything kept so far."""
+        return Evidence(self.entries)
 
 
 class Recorder:

@@ -13,7 +13,8 @@ from specaudit.audit.analyse import analyse
 from specaudit.audit.events import Judging, Listener, Resumed, silent
 from specaudit.audit.plan import checked
 from specaudit.audit.record import Recorder, read_evidence
-from specaudit.audit.run import Audit, carry_out, connect
+from specaudit.audit.run import Audit, carry_out, cluster_of, connect
+from specaudit.audit.shards import WHOLE, Shard
 from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF, is_self
 from specaudit.engines.addresses import public_address
@@ -43,6 +44,10 @@ class Resume:
     """Certificates, in PEM, of the authorities to trust in place of the usual ones."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """Limits that are given anew, by their names in `Limits`: the others stay. What was spent before counts."""
+    shard: Shard = WHOLE
+    """The part of what is left that is asked here."""
+    scheduler: str | None = None
+    """A Dask cluster whose workers ask what is left."""
     timeout: float = 120.0
     """Seconds without a byte before an answer is given up."""
     allow_inconclusive: bool = False
@@ -68,13 +73,13 @@ def resume_audit(resume: Resume) -> Report:
     audit = _audit(resume, evidence)
     if not evidence.sealed:
         arms = connect(audit, plan)
-        with Recorder.reopened(resume.folder) as recorder:
+        with cluster_of(audit) as cluster, Recorder.reopened(resume.folder) as recorder:
             evidence = recorder.evidence()
             resume.listener(_resumed(evidence))
             if not evidence.sealed:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 recorder.append(ResumeEntry(tool=VERSION, resumed=now, limits=audit.limits))
-                carry_out(plan, arms, recorder, resume.listener)
+                carry_out(plan, arms, recorder, audit, cluster)
     else:
         resume.listener(_resumed(evidence))
     resume.listener(Judging())
@@ -109,6 +114,9 @@ def _audit(resume: Resume, evidence: Evidence) -> Audit:
         headers=resume.headers,
         ca_file=resume.ca_file,
         timeout=resume.timeout,
+        shard=resume.shard,
+        scheduler=resume.scheduler,
+        listener=resume.listener,
         limits=checked(msgspec.structs.replace(evidence.limits, **resume.limits)),
         api_key=resume.api_key,
         reference_api_key=resume.reference_api_key,

@@ -1,9 +1,11 @@
 """Run an audit: plan, probe, collect, judge."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,8 +16,10 @@ from specaudit.audit.budget import PROBING, Ledger, LimitReached, spent_in
 from specaudit.audit.collect import Collector
 from specaudit.audit.events import Judging, Listener, Probed, StageStarted, silent
 from specaudit.audit.filters import wanted_filters, with_refused_filters
+from specaudit.audit.pace import Pacer
 from specaudit.audit.plan import make_plan
 from specaudit.audit.record import Recorder, read_evidence
+from specaudit.audit.shards import WHOLE, PartDone, Shard, wait_for_others
 from specaudit.audit.undone import left_undone
 from specaudit.checks import registry
 from specaudit.checks.sameness import SAME_PROMPTS, prompts_differ
@@ -24,20 +28,23 @@ from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
 from specaudit.engines.interface import Access, Engine, EngineFailure, Scraper
 from specaudit.engines.metrics import MetricsAddress
-from specaudit.engines.pace import Pacer
 from specaudit.engines.registry import build
+from specaudit.executors import DaskExecutor, Executor
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.entries import LawEntry, PlanEntry, ProbeEntry, SealEntry, StageEntry, StopEntry
-from specaudit.model.errors import CouldNotTest
+from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.model.evidence import Evidence
 from specaudit.model.law import RevealedLaw
 from specaudit.model.limits import NOTHING, UNLIMITED, Limits, Spending
-from specaudit.model.plan import Api, Arm, Plan, Role, Speculation
+from specaudit.model.plan import Api, Arm, Plan, Role, Speculation, Stage
 from specaudit.model.record import digest
 from specaudit.model.report import Report
 from specaudit.model.request import Sampling
 from specaudit.model.segments import Segment
 from specaudit.model.suite import Suite
+
+if TYPE_CHECKING:
+    from specaudit.audit.scatter import Scattered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +96,10 @@ class Audit:
     """Requests in flight; the suite's unless given."""
     limits: Limits = UNLIMITED
     """What the audit may cost, and how fast it may ask."""
+    scheduler: str | None = None
+    """A Dask cluster whose workers ask the requests, each a shard of every stage."""
+    shard: Shard = WHOLE
+    """The part that is asked here; others ask theirs elsewhere, and the parts are merged."""
     timeout: float = 120.0
     """Seconds without a byte before an answer is given up."""
     allow_inconclusive: bool = False
@@ -117,9 +128,9 @@ def run_audit(audit: Audit) -> Report:
     """
     plan = make_plan(audit)
     arms = connect(audit, plan)
-    with Recorder(audit.out) as recorder:
+    with cluster_of(audit) as cluster, Recorder(audit.out) as recorder:
         recorder.append(PlanEntry(plan=plan, digest=digest(plan)))
-        carry_out(plan, arms, recorder, audit.listener)
+        carry_out(plan, arms, recorder, audit, cluster)
     audit.listener(Judging())
     return analyse(read_evidence(audit.out), allow_inconclusive=audit.allow_inconclusive)
 
@@ -143,6 +154,32 @@ class Arms:
                 await scraper.close()
 
 
+@contextmanager
+def cluster_of(audit: Audit) -> Iterator[Executor | None]:
+    """Reach the cluster that is to ask; None where this process does.
+
+    Raises:
+        UsageError: options are set that a cluster cannot keep, or the package `distributed` is not installed.
+        CouldNotTest: no scheduler answers.
+    """
+    if audit.scheduler is None:
+        yield None
+        return
+    for option, is_set in {
+        "--shard": audit.shard != WHOLE,
+        "--header": bool(audit.headers),
+        "limits": audit.limits != UNLIMITED,
+    }.items():
+        if is_set:
+            raise UsageError(
+                f"--scheduler cannot be combined with {option}: "
+                "workers divide the plan themselves, share no limits, and take keys from their own environment only.",
+                hint=f"specaudit run --scheduler {audit.scheduler}",
+            )
+    with closing(DaskExecutor(audit.scheduler)) as executor:
+        yield executor
+
+
 def connect(audit: Audit, plan: Plan) -> Arms:
     """Return the engines at the audit's addresses; nothing is sent yet.
 
@@ -154,16 +191,16 @@ def connect(audit: Audit, plan: Plan) -> Arms:
     return Arms(engines=engines, scrapers=_scrapers(audit, plan, engines), pacer=pacer)
 
 
-def carry_out(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) -> None:
-    """Collect whatever the recorder does not hold of the plan yet, and record how that ended.
+def carry_out(plan: Plan, arms: Arms, recorder: Recorder, audit: Audit, cluster: Executor | None) -> None:
+    """Collect whatever the recorder does not hold of the plan yet, or a shard of it, and record how that ended.
 
     Raises:
         CouldNotTest: the disk does not take the evidence.
         KeyboardInterrupt: interrupted; the evidence says so.
     """
     try:
-        asyncio.run(_collect(plan, arms, recorder, listener))
-    except LimitReached as reached:
+        asyncio.run(_collect(plan, arms, recorder, audit, cluster))
+    except (LimitReached, PartDone) as reached:
         why = f"{reached.message} {left_undone(recorder.evidence())}"
         recorder.append(StopEntry(why=why, hint=reached.hint, limit=reached.option))
     except CouldNotTest as error:
@@ -175,46 +212,63 @@ def carry_out(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) ->
         recorder.append(SealEntry(records=len(recorder.entries)))
 
 
-async def _collect(plan: Plan, arms: Arms, recorder: Recorder, listener: Listener) -> None:
+async def _collect(plan: Plan, arms: Arms, recorder: Recorder, audit: Audit, cluster: Executor | None) -> None:
     before = recorder.evidence()
-    ledger, filters = Ledger(before.limits, spent_in(before)), wanted_filters(plan)
+    ledger, filters, listener = Ledger(before.limits, spent_in(before)), wanted_filters(plan), audit.listener
     try:
         for arm in plan.arms:
             counters = arms.scrapers if arm.role == "subject" else {}
             async with ledger.room_for(NOTHING if arm.endpoint is None else PROBING):
-                engine = arms.engines[arm.role]
-                ledger.book(await _probe(arm, engine, counters, recorder, before, listener, filters, arms.pacer))
+                ledger.book(await _probe(arm, arms.engines[arm.role], counters, recorder, before, listener, filters))
         tell_alike(arms.engines, recorder)
         if differ := prompts_differ(recorder.evidence()):
             raise CouldNotTest(differ, hint=SAME_PROMPTS)
-        collector = Collector(
-            recorder,
-            arms.engines,
-            arms.scrapers,
-            concurrency=plan.concurrency,
-            listener=listener,
-            ledger=ledger,
-            pacer=arms.pacer,
-        )
+        collector = _collector(plan, arms, recorder, audit, ledger, cluster)
+
+        async def ask(stage: Stage) -> None:
+            await collector.collect(stage)
+            if audit.shard != WHOLE:
+                wait_for_others(audit.shard, recorder.evidence(), stage)
+
         for last in list(before.stages.values())[-1:]:  # those before it had ended when it was planned
             settled = sum(before.is_settled(last.name, slot) for slot in range(last.size))
             listener(StageStarted(last, settled))
-            await collector.collect(last)
+            await ask(last)
         for check_id in plan.checks:
             check, settings = registry.get(check_id), registry.settings_of(plan.suite, check_id)
             while stage := check.next_stage(plan, settings, recorder.evidence()):
                 recorder.append(StageEntry(stage=stage, digest=digest(stage)))
                 listener(StageStarted(stage))
-                await collector.collect(stage)
+                await ask(stage)
     finally:
         await arms.close()
+
+
+def _collector(
+    plan: Plan, arms: Arms, recorder: Recorder, audit: Audit, ledger: Ledger, cluster: Executor | None
+) -> "Collector | Scattered":
+    """What carries out stages: this process, or a cluster's workers."""
+    if cluster is not None:
+        from specaudit.audit.scatter import Scattered
+
+        return Scattered(audit, plan, recorder, cluster)
+    return Collector(
+        recorder,
+        arms.engines,
+        arms.scrapers,
+        concurrency=plan.concurrency,
+        listener=audit.listener,
+        ledger=ledger,
+        pacer=arms.pacer,
+        shard=audit.shard,
+    )
 
 
 def _engine(arm: Arm, audit: Audit, plan: Plan, pacer: Pacer) -> Engine:
     """The engine at an arm's address as given; the recorded one has no user name, password or query."""
     address = audit.endpoint if arm.role == "subject" or audit.reference == SELF else audit.reference
     key = audit.reference_api_key if arm.role == "reference" and audit.reference != SELF else None
-    access = replace(_access(audit, plan, address, key), pacer=pacer)
+    access = replace(_access(audit, plan, address, key), pace=pacer.turn)
     return build(msgspec.structs.replace(arm, endpoint=address), access)
 
 
@@ -256,7 +310,6 @@ async def _probe(
     before: Evidence,
     listener: Listener,
     filters: Mapping[str, Sampling],
-    pacer: Pacer,
 ) -> Spending:
     """Probe an arm and record what was found, which in a resumed audit must be what was found before; return its cost.
 
@@ -265,7 +318,7 @@ async def _probe(
     """
     probe = await engine.probe()
     if arm.endpoint is not None:
-        probe = await with_refused_filters(engine, probe, filters, pacer)
+        probe = await with_refused_filters(engine, probe, filters)
     capabilities, exchanges = probe.capabilities, probe.exchanges
     if scrapers:
         capabilities, said = await with_counters(capabilities, scrapers)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from specaudit.calibrate.executors import Executor
 from specaudit.calibrate.matrix import KillTask, kill, kill_tasks
 from specaudit.calibrate.nulls import AlarmTask, alarm_tasks, alarms
 from specaudit.calibrate.power import (
@@ -18,6 +17,7 @@ from specaudit.calibrate.power import (
 from specaudit.calibrate.store import Store, key_of
 from specaudit.calibrate.subjects import chosen
 from specaudit.calibrate.summary import summarise
+from specaudit.executors import Executor
 from specaudit.model.calibration import Calibration, Result
 
 Task = KillTask | AlarmTask | DivergenceTask | VerdictTask

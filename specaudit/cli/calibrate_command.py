@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,12 +50,11 @@ def command(
     healthy subjects, or such as are exactly at the tolerance; and faults are timed against the least that any test
     needs. Exit code 1 where something is not as it should be.
     """
-    from specaudit.calibrate.executors import executor
     from specaudit.calibrate.run import calibrate, tasks
+    from specaudit.executors import executor
 
     tasks(quick=quick, seed=seed, mutants=mutants)  # what is misspelt is told before any worker starts
-    where = executor(workers=workers, scheduler=scheduler)
-    with _progress() as progress:
+    with closing(executor(workers=workers, scheduler=scheduler)) as where, _progress() as progress:
         found = calibrate(where, quick=quick, seed=seed, mutants=mutants, out=out, progress=progress)
     if out is not None:
         _save(found, out)

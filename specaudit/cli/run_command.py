@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from specaudit.audit.events import Listener
     from specaudit.audit.resume import Resume
     from specaudit.audit.run import Audit
-
-_KEYS = ("SPECAUDIT_API_KEY", "OPENAI_API_KEY")
-_REFERENCE_KEY = "SPECAUDIT_REFERENCE_API_KEY"
+    from specaudit.audit.shards import Shard
 
 _AT_ADDRESS = ("endpoint", "reference", "metrics", "model", "api", "stream", "tokenizer", "segment")
 _IN_PROCESS = ("engine", "world", "target", "draft", "speculation", "draft_tokens")
@@ -68,7 +66,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Subject in process: reference, mutant:NAME; or which engine --endpoint is.  [default: found out]",
+    help="Subject in process, without --endpoint: reference, mutant:NAME.  [default: reference]",
 )
 @click.option("--world", metavar="NAME", help="What the embedded decoder decodes.  [default: the engine's home]")
 @click.option("--target", metavar="PATH", help="Folder of the model that an engine in process loads.")
@@ -89,7 +87,6 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     metavar="NAME|FILE",
     help="What to check.  [default: quick; one-endpoint where an endpoint has no other to be held against]",
 )
-@click.option("--claim", metavar="NAME|FILE", help="What the vendor claims, to be judged too (specaudit list claims).")
 @click.option("--select", metavar="IDS", help="Run only these checks or families, and require them (comma-separated).")
 @click.option("--ignore", metavar="IDS", help="Leave these checks or families out (comma-separated).")
 @click.option(
@@ -128,6 +125,14 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     multiple=True,
     envvar="SPECAUDIT_RUN_REPORT",
     help="Write the report to a file too, e.g. junit=specaudit.xml (repeatable).",
+)
+@click.option(
+    "--shard",
+    metavar="i/N",
+    help="Ask this part of the plan; other machines ask theirs, and `specaudit merge` joins them.",
+)
+@click.option(
+    "--scheduler", metavar="URL", help="Let the workers of a Dask cluster ask, each a shard, e.g. tcp://127.0.0.1:8786."
 )
 @click.option(
     "--resume",
@@ -186,8 +191,6 @@ def command(
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # whoever stops a job sends SIGTERM first: as good as Ctrl-C
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     set_on_retry_hooks([])  # where structlog is installed, retries would be told on stdout, in the report's way
-    if resume is not None and options["claim"] and context.get_parameter_source("claim") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--claim is for an audit that is yet to be planned, and --resume names one.", context)
     folder = resume or out or _new_folder(suite or _suite_for(_one_subject(context, options)))
     options |= {"suite": suite, "select": select, "ignore": ignore}
     if dry_run:
@@ -216,18 +219,12 @@ def command(
 
 def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> "Audit":
     """Return an audit as options ask for it; `where` its evidence goes and who listens is given by name."""
+    from specaudit.audit.keys import keys_from_environment
     from specaudit.audit.run import Audit
 
     asked = _one_subject(context, {name: value for name, value in options.items() if name not in LIMITS})
     asked["suite"] = asked["suite"] or _suite_for(asked)
-    read, claim = _read(asked), asked.pop("claim")
-    del read["claim"]
-    if claim is not None:
-        from specaudit.audit.claims import with_claim
-        from specaudit.claims.reading import load_claim
-
-        read["suite"] = with_claim(read["suite"], load_claim(claim), claim)
-    return Audit(limits=limits_of(options), **where, **read, **_keys())
+    return Audit(limits=limits_of(options), **where, **_read(asked), **keys_from_environment())
 
 
 def _suite_for(options: dict[str, Any]) -> str:
@@ -238,11 +235,11 @@ def _suite_for(options: dict[str, Any]) -> str:
 
 def _resume(context: click.Context, folder: Path, options: dict[str, Any], listen: "Listener") -> "Resume":
     """A recorded audit, with what the command line says of it again, in the order of its options."""
+    from specaudit.audit.keys import keys_from_environment
     from specaudit.audit.resume import ADDRESSES, Resume
 
-    del options["claim"]  # it is in the recorded plan
-    manner = {name: options.pop(name) for name in ("timeout", "allow_inconclusive", "headers", "ca_file")}
-    manner["headers"] = dict(manner["headers"])
+    ways = ("timeout", "allow_inconclusive", "headers", "ca_file", "shard", "scheduler")
+    manner = _read({name: options.pop(name) for name in ways})
     addresses = {name: options[name] for name in ADDRESSES} | {"metrics": _pages(options["metrics"])}
     names = [option.name for option in context.command.params if option.name in options]
     said = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
@@ -253,7 +250,7 @@ def _resume(context: click.Context, folder: Path, options: dict[str, Any], liste
         addresses={name: url for name, url in addresses.items() if url is not None and name not in said},
         listener=listen,
         **manner,
-        **_keys(),
+        **keys_from_environment(),
     )
 
 
@@ -266,6 +263,7 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
         "select": _selection,
         "ignore": _ids,
         "headers": dict,
+        "shard": _shard,
         "metrics": _pages,
     }
     return {name: readers[name](value) if name in readers else value for name, value in options.items()}
@@ -281,18 +279,15 @@ def _one_subject(context: click.Context, options: dict[str, Any]) -> dict[str, A
 
     So `--engine mutant:NAME` works where OPENAI_BASE_URL is set or specaudit.toml names an endpoint.
     """
-    from specaudit.engines.registry import IN_PROCESS, family_of
 
     def distance(names: tuple[str, ...]) -> int:
         sources = [context.get_parameter_source(name) for name in names if options[name] is not None]
         return min((_NEAREST.index(source) for source in sources if source in _NEAREST), default=len(_NEAREST))
 
-    servers = options["engine"] is not None and family_of(options["engine"]) not in IN_PROCESS
-    in_process_options = tuple(name for name in _IN_PROCESS if name != "engine") if servers else _IN_PROCESS
-    at_address, in_process = distance(_AT_ADDRESS), distance(in_process_options)
+    at_address, in_process = distance(_AT_ADDRESS), distance(_IN_PROCESS)
     if at_address == in_process:
         return options
-    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else in_process_options)
+    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else _IN_PROCESS)
 
 
 def _selection(text: str | None) -> tuple[str, ...]:
@@ -305,28 +300,14 @@ def _selection(text: str | None) -> tuple[str, ...]:
     return ids
 
 
+def _shard(text: str | None) -> "Shard":
+    from specaudit.audit.shards import WHOLE, Shard
+
+    return WHOLE if text is None else Shard.parse(text)
+
+
 def _ids(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip().upper() for part in (text or "").split(",") if part.strip())
-
-
-def _keys() -> dict[str, Any]:
-    return {"api_key": _key(*_KEYS), "reference_api_key": _key(_REFERENCE_KEY)}
-
-
-def _key(*names: str) -> str | None:
-    """A key from the environment, the only place it is taken from."""
-    import os
-
-    from specaudit.engines.headers import sendable
-    from specaudit.model.errors import UsageError
-
-    for name in names:
-        key = sendable(os.environ.get(name, ""))
-        if key is None:
-            raise UsageError(f"{name} holds characters that no HTTP header can carry.", hint=f"export {name}=…")
-        if key:
-            return key
-    return None
 
 
 def _new_folder(suite: str) -> Path:

@@ -53,7 +53,7 @@ def test_what_conforms_on_a_part_is_not_decided(tmp_path: Path) -> None:
     part = limited(tmp_path / "part", Limits(max_requests=12), select=("CTR1",))
     assert [finding.verdict for finding in whole.findings] == [Verdict.CONFORMS]
     assert [finding.verdict for finding in part.findings] == [Verdict.INCONCLUSIVE]
-    assert part.findings[0].summary.endswith("But only 12 of 20 requests were made before --max-requests was reached.")
+    assert part.findings[0].summary.endswith("But only 12 of 20 requests were made before --max-requests ended it.")
 
 
 def test_what_was_finished_before_the_limit_stands(tmp_path: Path) -> None:

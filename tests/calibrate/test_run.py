@@ -5,11 +5,11 @@ import json
 import pytest
 
 from specaudit.calibrate import run
-from specaudit.calibrate.executors import ProcessExecutor, SerialExecutor
 from specaudit.calibrate.matrix import KillTask
 from specaudit.calibrate.nulls import METHODS, RULES, AlarmTask
 from specaudit.calibrate.power import DivergenceTask, VerdictTask
 from specaudit.calibrate.run import calibrate, carry_out, tasks
+from specaudit.executors import ProcessExecutor, SerialExecutor
 from specaudit.model.calibration import Alarms, Divergence, Kill, Verdicts
 from specaudit.model.errors import UsageError
 

@@ -1,0 +1,71 @@
+"""One call of a server: a request goes out, a Response comes back."""
+
+import msgspec
+
+from specaudit.engines.http import Answered, HttpClient
+from specaudit.engines.interface import EngineFailure
+from specaudit.engines.openai_answer import read_response
+from specaudit.engines.openai_manner import Manner
+from specaudit.engines.openai_stream import assembled
+from specaudit.model.completion import Completion, Response
+from specaudit.model.entries import Failure
+from specaudit.model.request import Request
+from specaudit.prompts.tokenizers import Tokenizer
+
+
+async def call(client: HttpClient, manner: Manner, request: Request, *, tokenizer: Tokenizer | None = None) -> Response:
+    """Ask a server for completions.
+
+    Args:
+        client: the server.
+        manner: how it has to be asked.
+        request: what is asked.
+        tokenizer: finds where reasoning ends, and divides text into tokens where the manner says so.
+
+    Raises:
+        EngineFailure: there is no usable answer, or the request needs something that the server refuses.
+    """
+    if message := manner.cannot_ask(request, client.where):
+        raise EngineFailure(Failure(reason="status", message=message, status=400, lost=False))
+    answered = await client.post(manner.path, manner.body(request))
+    try:
+        response = _read(answered, request)
+    except ValueError as error:
+        message = f"{client.where} answered with completions that cannot be read: {error}."
+        raise EngineFailure(Failure(reason="protocol", message=message, lost=True)) from error
+    if tokenizer is None:
+        return response
+    read = _retokenized if manner.retokenizes else _divided
+    completions = tuple(read(completion, tokenizer) for completion in response.completions)
+    return msgspec.structs.replace(response, completions=completions)
+
+
+def _read(answered: Answered, request: Request) -> Response:
+    """Read an answer, which some gateways send whole even where a stream was asked for.
+
+    Raises:
+        ValueError: it is not of the form; the message says where.
+    """
+    answer = assembled(answered.objects) if answered.streamed else answered.objects[0]
+    response = read_response(answer, score_from=request.score_from)
+    return msgspec.structs.replace(response, cache=answered.cache) if answered.cache else response
+
+
+def _retokenized(completion: Completion, tokenizer: Tokenizer) -> Completion:
+    """A completion with the tokens of its text, the reasoning segment first, in place of any that are told."""
+    reasoning = tokenizer.encode(completion.reasoning or "")
+    return msgspec.structs.replace(
+        completion,
+        tokens=(*reasoning, *tokenizer.encode(completion.text or "")),
+        reasoning_length=None if completion.reasoning is None else len(reasoning),
+    )
+
+
+def _divided(completion: Completion, tokenizer: Tokenizer) -> Completion:
+    """A completion with the length of its reasoning segment, where that is what the tokenizer makes of its text."""
+    if completion.reasoning is None or completion.tokens is None or completion.reasoning_length is not None:
+        return completion
+    reasoning = tokenizer.encode(completion.reasoning)
+    if completion.tokens[: len(reasoning)] != reasoning:
+        return completion
+    return msgspec.structs.replace(completion, reasoning_length=len(reasoning))
