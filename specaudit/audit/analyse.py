@@ -10,6 +10,7 @@ import msgspec
 from specaudit.audit.budget import spent_in
 from specaudit.audit.undone import progress, unfinished
 from specaudit.checks import registry
+from specaudit.checks.commands import again
 from specaudit.checks.interface import budget_of
 from specaudit.model.entries import AttemptEntry, Failure
 from specaudit.model.evidence import Evidence
@@ -82,6 +83,7 @@ def _scope(evidence: Evidence, attempts: Sequence[AttemptEntry], arm_of: Mapping
         segment=plan.segment,
         settings={check_id: plan.suite.checks.get(check_id, {}) for check_id in plan.checks},
         revealed={role: found for role, found in evidence.capabilities.items()},
+        again=again(plan),
         failures=dict(sorted(failures.items())),
     )
 
@@ -147,4 +149,4 @@ def _why_stopped(evidence: Evidence) -> str | None:
 
 
 def _tokens(attempt: AttemptEntry) -> int:
-    return sum(len(c.tokens or ()) for c in attempt.response.completions) if attempt.response else 0
+    return attempt.response.received if attempt.response else 0

@@ -2,44 +2,34 @@
 
 import asyncio
 import hashlib
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
-import stamina
 from msgspec.structs import replace
 
 from specaudit.audit.budget import Ledger, spent_on
 from specaudit.audit.events import Listener, RateLimited, RequestEnded
-from specaudit.audit.pace import Pacer, limits_rate
 from specaudit.audit.record import Recording
 from specaudit.audit.shards import WHOLE, Shard
 from specaudit.engines.interface import Engine, EngineFailure, Page, Scraper
+from specaudit.engines.pace import REFUSED_FOR_GOOD, Pacer
 from specaudit.model.completion import Response
 from specaudit.model.entries import AttemptEntry, Failure, SnapshotEntry
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.limits import UNLIMITED, at_most
 from specaudit.model.plan import PlannedRequest, Role, Stage
 
-ATTEMPTS = 4
-"""At one slot, when a request was refused before anything was generated, limits on the rate not counted."""
-
 FAILURES_IN_A_ROW = 20
 """After this many an engine is called dead, and nothing more is asked."""
-
-REFUSED_FOR_GOOD = (400, 401, 403, 404, 422)
-"""HTTP statuses that asking again will not change."""
 
 QUIET_READINGS = 200
 QUIET_SECONDS = 0.01
 """Between two readings that must agree: engines count a step after they have sent its tokens."""
 
 _IN_FLIGHT = Failure(reason="protocol", message="Given up in flight: collecting ended.", lost=True)
-
-logging.getLogger("stamina").addHandler(logging.NullHandler())  # every retry is in the evidence already
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,17 +126,16 @@ class Collector:
         most = at_most(task.planned.request)
         try:
             async with self._ledger.room_for(most):
-                async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS, timeout=60.0):
-                    with attempt:
-                        response = await self._let_in(stage, task, most.tokens)
+                response = await self._pacer.patiently(
+                    lambda: self._attempt(stage, task), most.tokens, lambda: self._slow_down(task.planned.engine)
+                )
         except EngineFailure as failure:
             self._failures[task.planned.engine] += 1
             self._listener(RequestEnded(answered=False, tokens=0))
             self._stop_if_dead(stage, task, failure)
         else:
             self._failures[task.planned.engine] = 0
-            tokens = sum(len(completion.tokens or ()) for completion in response.completions)
-            self._listener(RequestEnded(answered=True, tokens=tokens))
+            self._listener(RequestEnded(answered=True, tokens=response.received))
 
     def _stop_if_dead(self, stage: Stage, task: _Task, failure: EngineFailure) -> None:
         arm = task.planned.engine
@@ -160,22 +149,11 @@ class Collector:
             hint="Leave the check out with --ignore, or change its requests in the suite" if refuses else hint,
         ) from failure
 
-    async def _let_in(self, stage: Stage, task: _Task, tokens: int) -> Response:
-        """Ask at the pace that is allowed, until the request is let in: a limit on the rate is no failure."""
-        while True:
-            sent = await self._pacer.turn(tokens)
-            try:
-                response = await self._attempt(stage, task)
-            except EngineFailure as error:
-                if not limits_rate(error.failure):
-                    raise
-                self._pacer.refused(error.failure, sent)
-                if task.planned.arm not in self._slowed:
-                    self._slowed.add(task.planned.arm)
-                    self._listener(RateLimited(task.planned.arm))
-            else:
-                self._pacer.admitted()
-                return response
+    def _slow_down(self, arm: Role) -> None:
+        """Tell, once, that an arm limits how often it is asked."""
+        if arm not in self._slowed:
+            self._slowed.add(arm)
+            self._listener(RateLimited(arm))
 
     async def _attempt(self, stage: Stage, task: _Task) -> Response:
         number = next(task.numbers)
@@ -244,11 +222,6 @@ class Collector:
             sha256=hashlib.sha256(page.text.encode()).hexdigest(),
             failure=failure,
         )
-
-
-def _may_ask_again(error: Exception) -> bool:
-    """Only what was refused before anything was generated: drawing again would choose among draws."""
-    return isinstance(error, EngineFailure) and not error.failure.lost and error.failure.status not in REFUSED_FOR_GOOD
 
 
 def _reads_again(reading: SnapshotEntry | None, *, unchanged: bool) -> bool:

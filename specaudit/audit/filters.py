@@ -5,12 +5,15 @@ Engines that speculate refuse what their verifier cannot apply: vLLM a min_p abo
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
 from specaudit.checks import registry
 from specaudit.engines.interface import Engine, EngineFailure, Probe
-from specaudit.model.limits import cost_of
+from specaudit.engines.pace import Pacer
+from specaudit.engines.refusals import refuses
+from specaudit.model.limits import at_most, cost_of
 from specaudit.model.plan import Plan
 from specaudit.model.request import Request, Sampling
 
@@ -29,19 +32,22 @@ def wanted_filters(plan: Plan) -> dict[str, Sampling]:
     return found
 
 
-async def with_refused_filters(engine: Engine, probe: Probe, wanted: Mapping[str, Sampling]) -> Probe:
-    """Ask for each filter by itself, and add those that are refused to what the probe found."""
+async def with_refused_filters(engine: Engine, probe: Probe, wanted: Mapping[str, Sampling], pacer: Pacer) -> Probe:
+    """Ask for each filter by itself, and add those that are refused to what the probe found.
+
+    Only what is refused for being asked is: a server that is busy is asked again, and one that fails tells nothing.
+    """
     for name, sampling in wanted.items():
         if name in probe.capabilities.refused:
             continue
         request = Request(prompt=_PROMPT, sampling=sampling, seed=1, max_tokens=1)
         try:
-            response = await engine.complete(request)
+            response = await pacer.patiently(partial(engine.complete, request), at_most(request).tokens)
         except EngineFailure as error:
             said = error.failure.message
-            refused = (*probe.capabilities.refused, name) if error.failure.reason == "status" else ()
-            found = msgspec.structs.replace(probe.capabilities, refused=refused or probe.capabilities.refused)
-            probe = replace(probe, capabilities=found)
+            if refuses(error.failure):
+                refused = (*probe.capabilities.refused, name)
+                probe = replace(probe, capabilities=msgspec.structs.replace(probe.capabilities, refused=refused))
         else:
             said = "applied or ignored"
             probe = replace(probe, spent=probe.spent + cost_of(request, response))

@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from specaudit.engines.headers import sendable
 from specaudit.model.errors import UsageError
 
 _SUBJECT = ("SPECAUDIT_API_KEY", "OPENAI_API_KEY")
@@ -20,8 +21,9 @@ def keys_from_environment() -> dict[str, Any]:
 
 def _key(*names: str) -> str | None:
     for name in names:
-        if key := os.environ.get(name, "").strip():
-            if not (key.isascii() and key.isprintable()):
-                raise UsageError(f"{name} holds characters that no HTTP header can carry.", hint=f"export {name}=…")
+        key = sendable(os.environ.get(name, ""))
+        if key is None:
+            raise UsageError(f"{name} holds characters that no HTTP header can carry.", hint=f"export {name}=…")
+        if key:
             return key
     return None

@@ -13,7 +13,8 @@ from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF
 from specaudit.engines.addresses import public_address
 from specaudit.engines.embedded import home_of
-from specaudit.engines.registry import LOADS_MODELS
+from specaudit.engines.registry import IN_PROCESS as IN_PROCESS_FAMILIES
+from specaudit.engines.registry import LOADS_MODELS, family_of
 from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.model.limits import Limits
 from specaudit.model.nearest import nearest
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 IN_PROCESS = "in process"
 """Stands for the metrics address of an engine that runs in process."""
 
-ENGINE = "reference"
+ENGINE, SERVER = "reference", "auto"
 API: Api = "completions"
 DRAFT_TOKENS = 3
-"""The subject in process, unless another is asked for."""
+"""The subject in process, and the engine at an address, unless another is asked for."""
 
 
 def make_plan(audit: Audit) -> Plan:
@@ -165,8 +166,10 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
             draft_tokens=drafts,
         )
         return (subject, Arm(role="reference", engine=ENGINE, world=subject.world, draft_tokens=0))
+    engine = audit.engine or SERVER
+    in_process = audit.engine if family_of(engine) in IN_PROCESS_FAMILIES else None
     if option := _given(
-        engine=audit.engine,
+        engine=in_process,
         world=audit.world,
         target=audit.target,
         draft=audit.draft,
@@ -180,7 +183,7 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
         raise UsageError("--model holds characters that cannot be printed.", hint="specaudit run --endpoint URL")
     subject = Arm(
         role="subject",
-        engine="openai",
+        engine=engine,
         endpoint=_address("--endpoint", audit.endpoint),
         model=audit.model,
         api=audit.api or API,

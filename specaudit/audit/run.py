@@ -16,7 +16,6 @@ from specaudit.audit.budget import PROBING, Ledger, LimitReached, spent_in
 from specaudit.audit.collect import Collector
 from specaudit.audit.events import Judging, Listener, Probed, StageStarted, silent
 from specaudit.audit.filters import wanted_filters, with_refused_filters
-from specaudit.audit.pace import Pacer
 from specaudit.audit.plan import make_plan
 from specaudit.audit.record import Recorder, read_evidence
 from specaudit.audit.shards import WHOLE, PartDone, Shard, wait_for_others
@@ -28,6 +27,7 @@ from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
 from specaudit.engines.interface import Access, Engine, EngineFailure, Scraper
 from specaudit.engines.metrics import MetricsAddress
+from specaudit.engines.pace import Pacer
 from specaudit.engines.registry import build
 from specaudit.executors import DaskExecutor, Executor
 from specaudit.model.capabilities import Capabilities
@@ -219,7 +219,8 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, audit: Audit, clu
         for arm in plan.arms:
             counters = arms.scrapers if arm.role == "subject" else {}
             async with ledger.room_for(NOTHING if arm.endpoint is None else PROBING):
-                ledger.book(await _probe(arm, arms.engines[arm.role], counters, recorder, before, listener, filters))
+                engine = arms.engines[arm.role]
+                ledger.book(await _probe(arm, engine, counters, recorder, before, listener, filters, arms.pacer))
         tell_alike(arms.engines, recorder)
         if differ := prompts_differ(recorder.evidence()):
             raise CouldNotTest(differ, hint=SAME_PROMPTS)
@@ -268,7 +269,7 @@ def _engine(arm: Arm, audit: Audit, plan: Plan, pacer: Pacer) -> Engine:
     """The engine at an arm's address as given; the recorded one has no user name, password or query."""
     address = audit.endpoint if arm.role == "subject" or audit.reference == SELF else audit.reference
     key = audit.reference_api_key if arm.role == "reference" and audit.reference != SELF else None
-    access = replace(_access(audit, plan, address, key), pace=pacer.turn)
+    access = replace(_access(audit, plan, address, key), pacer=pacer)
     return build(msgspec.structs.replace(arm, endpoint=address), access)
 
 
@@ -310,6 +311,7 @@ async def _probe(
     before: Evidence,
     listener: Listener,
     filters: Mapping[str, Sampling],
+    pacer: Pacer,
 ) -> Spending:
     """Probe an arm and record what was found, which in a resumed audit must be what was found before; return its cost.
 
@@ -318,7 +320,7 @@ async def _probe(
     """
     probe = await engine.probe()
     if arm.endpoint is not None:
-        probe = await with_refused_filters(engine, probe, filters)
+        probe = await with_refused_filters(engine, probe, filters, pacer)
     capabilities, exchanges = probe.capabilities, probe.exchanges
     if scrapers:
         capabilities, said = await with_counters(capabilities, scrapers)

@@ -6,6 +6,12 @@ from specaudit.checks.selfsame import SELF, is_self
 from specaudit.model.plan import Plan
 
 
+def again(plan: Plan) -> str:
+    """Return the command that runs the whole audit again, on the same samples where the engine can repeat them."""
+    words = ["specaudit", "run", *_engines(plan), "--suite", plan.suite.name]
+    return shlex.join([*words, "--seed", str(plan.seed)] if plan.seed else words)
+
+
 def rerun(plan: Plan, check_id: str, *, new_samples: bool = False) -> str:
     """Return the command that runs one check on the same engines again, on new samples if asked for."""
     words = ["specaudit", "run", *_engines(plan), "--select", check_id]

@@ -27,6 +27,7 @@ BUILT_IN = {
     "CTR3": "specaudit.checks.ctr3:AcceptanceLength",
     "CTR4": "specaudit.checks.ctr4:Billing",
     "CTR5": "specaudit.checks.ctr5:SpeculationOn",
+    "CLM1": "specaudit.checks.clm1:PhysicallyPossible",
 }
 
 AnyCheck = Check[Any]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from specaudit.claims.architecture import Architecture
+from specaudit.claims.experts import touched
 from specaudit.claims.step_time import Deployment
 from specaudit.claims.tokens import Floats, Shape
 
@@ -20,6 +21,8 @@ class Drafter:
         per_token: weights that a drafted token is multiplied with.
         cached: values that a token leaves in its cache.
         launch: seconds that starting a pass takes.
+        routed: the model whose routed experts a pass reads, as many of a layer as its tokens touch; those of one token
+            are in `weights`. None where it has none.
         blind: whether one pass drafts all tokens, none of which sees the others; it then reads `weights` for each.
     """
 
@@ -28,6 +31,7 @@ class Drafter:
     per_token: float
     cached: float = 0.0
     launch: float = 0.0
+    routed: Architecture | None = None
     blind: bool = False
 
     def share(self, target: float) -> float:
@@ -45,10 +49,18 @@ class Drafter:
         cache = self.cached * deployment.cache.bytes * sequences * seen
         total = np.zeros(sequences.shape)
         for tokens, reads in passes:
-            memory = (reads * self.weights * deployment.precision.bytes + cache) / deployment.bandwidth
+            read = reads * self.weights + self._further_experts(sequences * tokens)
+            memory = (read * deployment.precision.bytes + cache) / deployment.bandwidth
             compute = 2 * self.per_token * sequences * tokens / deployment.flops
             total += np.maximum(memory, compute) + self.launch
         return total
+
+    def _further_experts(self, tokens: Floats) -> Floats:
+        """Weights of the routed experts that so many tokens touch beyond those of one."""
+        if self.routed is None or self.routed.experts is None:
+            return np.zeros_like(tokens)
+        experts = self.routed.experts
+        return np.asarray(self.routed.expert * (touched(experts, tokens) - experts.active))
 
 
 def small_model(model: Architecture, *, launch: float = 0.0) -> Drafter:
@@ -99,7 +111,14 @@ def mtp(target: Architecture, *, launch: float = 0.0) -> Drafter:
     Source: DeepSeek-AI, "DeepSeek-V3 technical report", 2024, section 2.2.
     """
     weights = target.layer + 2 * target.hidden**2 + target.embedding
-    return Drafter(name="MTP", weights=weights, per_token=weights, cached=target.cached / target.layers, launch=launch)
+    return Drafter(
+        name="MTP",
+        weights=weights,
+        per_token=weights,
+        cached=target.cached / target.layers,
+        launch=launch,
+        routed=target,
+    )
 
 
 def blind_heads(target: Architecture, *, launch: float = 0.0) -> Drafter:

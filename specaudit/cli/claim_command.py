@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specaudit.cli.claim_price import price_command
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -139,3 +141,6 @@ def _exit_code(judgements: list[Judgement], *, allow_inconclusive: bool) -> int:
     }
     met = {codes[judgement.ruling] for judgement in judgements}
     return next(code for code in report.PRECEDENCE if code in met)
+
+
+command.add_command(price_command)

@@ -5,6 +5,8 @@ import re
 
 import click
 
+from specaudit.engines.headers import sendable
+
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """What a header may be called (RFC 9110, 5.6.2)."""
 
@@ -19,9 +21,9 @@ def secret_header(value: str) -> tuple[str, str]:
     if not _NAME.fullmatch(name) or not variable:
         # What was typed is not repeated: it may be the secret itself.
         raise click.BadParameter("A header is named as NAME=ENVVAR, such as X-Api-Key=GATEWAY_KEY.")
-    found = os.environ.get(variable, "").strip()
-    if not found:
+    found = sendable(os.environ.get(variable, ""))
+    if found == "":
         raise click.BadParameter(f"The environment variable from which the value of {name} is taken is not set.")
-    if not (found.isascii() and found.isprintable()):
+    if found is None:
         raise click.BadParameter(f"{variable} holds characters that no HTTP header can carry.")
     return name, found

@@ -11,6 +11,7 @@ COMMANDS = {
     "plan": "say what an audit asks, what it costs and what it sees; sends nothing",
     "analyze": "judge recorded evidence again, offline",
     "report": "write a report of recorded evidence: JSON, JUnit, GitHub, Markdown",
+    "compare": "two audits side by side",
     "merge": "join what the shards of one plan have collected",
     "verify": "check the chain of hashes of recorded evidence",
     "calibrate": "measure the tool itself: planted faults, false alarms",

@@ -14,6 +14,7 @@ from specaudit.model.errors import SpecauditError
 from specaudit.render.registry import FORMATS, render
 
 if TYPE_CHECKING:
+    from specaudit.claims.judgement import Judgement
     from specaudit.model.report import Report
 
 
@@ -44,7 +45,9 @@ class NotWritten(SpecauditError):
         self.exit_code = min(audit, EXIT_COULD_NOT_TEST, key=PRECEDENCE.index)
 
 
-def write_reports(report: Report, folder: Path, files: Iterable[tuple[str, Path]]) -> None:
+def write_reports(
+    report: Report, folder: Path, files: Iterable[tuple[str, Path]], *, judgement: Judgement | None = None
+) -> None:
     """Write the report to files, each in its format.
 
     Raises:
@@ -53,7 +56,7 @@ def write_reports(report: Report, folder: Path, files: Iterable[tuple[str, Path]
     failed: list[tuple[str, Path, OSError]] = []
     for name, file in files:
         try:
-            file.write_text(render(name, report), encoding="utf-8")
+            file.write_text(render(name, report, judgement=judgement), encoding="utf-8")
         except OSError as error:
             failed.append((name, file, error))
     if failed:
@@ -63,6 +66,18 @@ def write_reports(report: Report, folder: Path, files: Iterable[tuple[str, Path]
             hint=f"specaudit report {shlex.quote(str(folder))} --format {failed[0][0]} --out FILE",
             audit=report.exit_code,
         )
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a text to a file.
+
+    Raises:
+        SpecauditError: it cannot be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SpecauditError(f"{file} could not be written: {error.strerror}.", hint="Give another file") from error
 
 
 def tell_github(report: Report) -> None:

@@ -66,7 +66,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Subject in process, without --endpoint: reference, mutant:NAME.  [default: reference]",
+    help="Subject in process: reference, mutant:NAME; or which engine --endpoint is.  [default: found out]",
 )
 @click.option("--world", metavar="NAME", help="What the embedded decoder decodes.  [default: the engine's home]")
 @click.option("--target", metavar="PATH", help="Folder of the model that an engine in process loads.")
@@ -87,6 +87,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     metavar="NAME|FILE",
     help="What to check.  [default: quick; one-endpoint where an endpoint has no other to be held against]",
 )
+@click.option("--claim", metavar="NAME|FILE", help="What the vendor claims, to be judged too (specaudit list claims).")
 @click.option("--select", metavar="IDS", help="Run only these checks or families, and require them (comma-separated).")
 @click.option("--ignore", metavar="IDS", help="Leave these checks or families out (comma-separated).")
 @click.option(
@@ -191,6 +192,8 @@ def command(
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # whoever stops a job sends SIGTERM first: as good as Ctrl-C
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     set_on_retry_hooks([])  # where structlog is installed, retries would be told on stdout, in the report's way
+    if resume is not None and options["claim"] and context.get_parameter_source("claim") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--claim is for an audit that is yet to be planned, and --resume names one.", context)
     folder = resume or out or _new_folder(suite or _suite_for(_one_subject(context, options)))
     options |= {"suite": suite, "select": select, "ignore": ignore}
     if dry_run:
@@ -224,7 +227,14 @@ def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> 
 
     asked = _one_subject(context, {name: value for name, value in options.items() if name not in LIMITS})
     asked["suite"] = asked["suite"] or _suite_for(asked)
-    return Audit(limits=limits_of(options), **where, **_read(asked), **keys_from_environment())
+    read, claim = _read(asked), asked.pop("claim")
+    del read["claim"]
+    if claim is not None:
+        from specaudit.audit.claims import with_claim
+        from specaudit.claims.reading import load_claim
+
+        read["suite"] = with_claim(read["suite"], load_claim(claim), claim)
+    return Audit(limits=limits_of(options), **where, **read, **keys_from_environment())
 
 
 def _suite_for(options: dict[str, Any]) -> str:
@@ -238,6 +248,7 @@ def _resume(context: click.Context, folder: Path, options: dict[str, Any], liste
     from specaudit.audit.keys import keys_from_environment
     from specaudit.audit.resume import ADDRESSES, Resume
 
+    del options["claim"]  # it is in the recorded plan
     ways = ("timeout", "allow_inconclusive", "headers", "ca_file", "shard", "scheduler")
     manner = _read({name: options.pop(name) for name in ways})
     addresses = {name: options[name] for name in ADDRESSES} | {"metrics": _pages(options["metrics"])}
@@ -279,15 +290,18 @@ def _one_subject(context: click.Context, options: dict[str, Any]) -> dict[str, A
 
     So `--engine mutant:NAME` works where OPENAI_BASE_URL is set or specaudit.toml names an endpoint.
     """
+    from specaudit.engines.registry import IN_PROCESS, family_of
 
     def distance(names: tuple[str, ...]) -> int:
         sources = [context.get_parameter_source(name) for name in names if options[name] is not None]
         return min((_NEAREST.index(source) for source in sources if source in _NEAREST), default=len(_NEAREST))
 
-    at_address, in_process = distance(_AT_ADDRESS), distance(_IN_PROCESS)
+    servers = options["engine"] is not None and family_of(options["engine"]) not in IN_PROCESS
+    in_process_options = tuple(name for name in _IN_PROCESS if name != "engine") if servers else _IN_PROCESS
+    at_address, in_process = distance(_AT_ADDRESS), distance(in_process_options)
     if at_address == in_process:
         return options
-    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else _IN_PROCESS)
+    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else in_process_options)
 
 
 def _selection(text: str | None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import msgspec
 from httpx_aiohttp import AiohttpTransport
 
 from specaudit.engines.addresses import public_address
+from specaudit.engines.headers import sendable
 from specaudit.engines.interface import Access, EngineFailure, Page
 from specaudit.engines.redaction import Redaction, secret_parts
 from specaudit.engines.refusals import is_web_page, words
@@ -45,8 +46,9 @@ class Answered:
     """What a server answered to a POST."""
 
     objects: tuple[dict[str, Any], ...]
-    """The JSON object, or those of a stream in their order."""
+    """The JSON object, those of a list, or those of a stream, in their order."""
     streamed: bool
+    listed: bool = False
     cache: str | None
     """What a cache says of itself in the headers, e.g. `x-cache: HIT`."""
 
@@ -90,7 +92,7 @@ class HttpClient:
         )
 
     async def get_json(self, path: str) -> dict[str, Any]:
-        """GET a JSON object from below the address.
+        """GET a JSON object from below the address, or with a leading `/` from below the root of the server.
 
         Raises:
             EngineFailure: no answer, an error status, or something that is not a JSON object.
@@ -98,7 +100,7 @@ class HttpClient:
         return self._json(path, _text(await self._send("GET", path)))
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Answered:
-        """POST a JSON object below the address and return the JSON object, or the stream of them, that is answered.
+        """POST a JSON object and return the JSON object, the list of them, or the stream of them, that is answered.
 
         Raises:
             EngineFailure: no answer, an error status, an error within a stream, or something that is not JSON.
@@ -107,7 +109,10 @@ class HttpClient:
         cache = _cache_header(answer.headers)
         cache = None if cache is None else self._redaction.data(cache)[:_SHOWN]
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
-            return Answered(objects=(self._json(path, _text(answer)),), streamed=False, cache=cache)
+            decoded = self._decoded(path, _text(answer))
+            if isinstance(decoded, list) and decoded and all(isinstance(item, dict) for item in decoded):
+                return Answered(objects=tuple(decoded), streamed=False, listed=True, cache=cache)
+            return Answered(objects=(self._object(path, decoded),), streamed=False, cache=cache)
         objects = tuple(self._json(path, event) for event in payloads(_text(answer)) if event != _DONE)
         for event in objects:
             if event.get("error") is not None:
@@ -165,16 +170,23 @@ class HttpClient:
         return one_line(self._redaction.message(words(text, reason)))[:_SHOWN] or "no reason given"
 
     def _json(self, path: str, text: str) -> dict[str, Any]:
+        return self._object(path, self._decoded(path, text))
+
+    def _object(self, path: str, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            where = _below(self.where, path)
+            raise EngineFailure(_garbled(f"{where} answered with JSON that is not an object."))
+        return data
+
+    def _decoded(self, path: str, text: str) -> Any:
+        """The JSON of a text, without keys."""
         where = _below(self.where, path)
         try:
             data = msgspec.json.decode(text)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             what = "a web page" if is_web_page(text) else "something that is not JSON"
             raise EngineFailure(_garbled(f"{where} answered with {what}, not with JSON.")) from error
-        if not isinstance(data, dict):
-            raise EngineFailure(_garbled(f"{where} answered with JSON that is not an object."))
-        redacted: dict[str, Any] = self._redaction.data(data)
-        return redacted
+        return self._redaction.data(data)
 
 
 def one_line(text: str) -> str:
@@ -193,14 +205,12 @@ def _http_url(address: str, where: str) -> httpx.URL:
 
 
 def _sendable(value: str) -> str:
-    """Return a key, or a header's value, without the line feed that it may have from a file."""
-    value = value.strip()
-    if not (value.isascii() and value.isprintable()):
+    if (found := sendable(value)) is None:
         raise UsageError(
             "The key or a header holds a character that cannot be sent; both are printable ASCII.",
             hint="export OPENAI_API_KEY=…",
         )
-    return value
+    return found
 
 
 def _cache_header(headers: httpx.Headers) -> str | None:
@@ -224,6 +234,9 @@ def _query_values(url: httpx.URL) -> list[str]:
 
 
 def _below(base: str, path: str) -> str:
+    """The address of a path: below the given one, or below the root of the server where the path begins with `/`."""
+    if path.startswith("/"):
+        return base.rstrip("/").removesuffix("/v1") + path
     return f"{base.rstrip('/')}/{path}" if path else base
 
 

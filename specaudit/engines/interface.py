@@ -1,9 +1,11 @@
 """What an engine must do to be audited."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Response
@@ -11,6 +13,9 @@ from specaudit.model.entries import Failure
 from specaudit.model.law import RevealedLaw
 from specaudit.model.limits import NOTHING, Spending
 from specaudit.model.request import Request
+
+if TYPE_CHECKING:
+    from specaudit.engines.pace import Pacer
 
 
 class EngineFailure(Exception):
@@ -29,8 +34,8 @@ class Access:
     timeout: float = 120.0
     """Seconds without a byte before an answer is given up."""
     connections: int = 8
-    pace: Callable[[int], Awaitable[object]] | None = None
-    """Awaited before every request of a probe, with the tokens that it may cost at most."""
+    pacer: Pacer | None = None
+    """Gives the requests of a probe their turn; None asks at once."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request; their values are as secret as the key."""
     ca_file: Path | None = None

@@ -4,10 +4,21 @@ from typing import Any
 
 import msgspec
 
+from specaudit.model.entries import Failure
+
 _WRAPPERS = ("error", "errors", "detail", "details", "message", "msg", "description", "title", "fault", "faultstring")
 """Names behind which servers put their words, or another object with them; the first that is there is followed."""
 
 _FAULTS_SHOWN = 3
+
+_NOT_OF_THE_REQUEST = (401, 403, 404, 405, 407, 408, 409, 425, 429)
+"""Statuses of a client's error that are not about what is asked."""
+
+
+def refuses(failure: Failure) -> bool:
+    """Say whether a failure is the refusal of what was asked, not of the key or the pace, nor a fault."""
+    status = failure.status or 0
+    return 400 <= status < 500 and status not in _NOT_OF_THE_REQUEST
 
 
 def is_web_page(text: str) -> bool:

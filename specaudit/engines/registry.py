@@ -17,7 +17,9 @@ BUILT_IN = {
     "reference": "specaudit.engines.reference",
     "mutant": "specaudit.engines.mutant",
     "control": "specaudit.engines.mutant",
+    "auto": "specaudit.engines.auto",
     "openai": "specaudit.engines.openai",
+    "llamacpp": "specaudit.engines.llamacpp",
     "openvino": "specaudit.engines.openvino",
     "transformers": "specaudit.engines.transformers",
 }
@@ -25,11 +27,16 @@ BUILT_IN = {
 LOADS_MODELS = ("openvino", "transformers")
 """Engines in process that load a target, and perhaps a draft model, from a folder."""
 
+IN_PROCESS = frozenset({"reference", "mutant", "control", *LOADS_MODELS})
+"""Built-in families that have no address."""
+
 DESCRIPTIONS = {
     "reference": "the embedded reference decoder, in process",
     "mutant": "mutant:NAME[:DOSE], the reference decoder with one planted fault, in process",
     "control": "control:NAME, an unusual but right decoder, in process",
+    "auto": "whichever of the following answers at --endpoint",
     "openai": "any server with an OpenAI-compatible /v1/completions or /v1/chat/completions (--endpoint)",
+    "llamacpp": "llamacpp[:NAME=VALUE,…], llama.cpp, /completion or /v1/chat/completions (--endpoint)",
     "openvino": "OpenVINO GenAI, in process: --target PATH with --draft PATH or --speculation lookup",
     "transformers": "transformers' generate, in process: --target PATH with --draft PATH or --speculation lookup",
 }
@@ -41,13 +48,18 @@ def modules() -> dict[str, str]:
     return plugged | BUILT_IN
 
 
+def family_of(engine: str) -> str:
+    """Return the family that an engine's name begins with."""
+    return engine.split(":", 1)[0]
+
+
 def build(arm: Arm, access: Access) -> Engine:
     """Return the engine of an arm.
 
     Raises:
         UsageError: no engine has that name.
     """
-    family = arm.engine.split(":", 1)[0]
+    family = family_of(arm.engine)
     known = modules()
     if family not in known:
         raise UsageError(f"There is no engine named {family!r}.{nearest(family, known)}", hint="specaudit list engines")

@@ -10,6 +10,8 @@ class Capabilities(Record, frozen=True, kw_only=True):
 
     engine: str
     """Name of the adapter, or of the engine where it gives one."""
+    version: str | None = None
+    """Of the engine, as it says."""
     model: str | None = None
     tokens: Literal["ids", "texts", "retokenized", "none"] = "none"
     """How single tokens are revealed: as ids, as the text of each, or not at all; `retokenized` ones are not the

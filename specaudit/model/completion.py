@@ -18,6 +18,13 @@ class TokenLogprobs(Record, frozen=True, kw_only=True):
     """(token, logprob) of the most likely tokens, most likely first."""
 
 
+class Timings(Record, frozen=True, kw_only=True):
+    """Seconds by the engine's own clock."""
+
+    prefill: float | None = None
+    decode: float | None = None
+
+
 class Completion(Record, frozen=True, kw_only=True):
     """One choice of a response."""
 
@@ -31,6 +38,7 @@ class Completion(Record, frozen=True, kw_only=True):
     """Text of the reasoning segment, which comes before `text`; None where there is none, or none is shown."""
     reasoning_length: int | None = None
     """How many of `tokens`, from the first, belong to the reasoning segment; None where that is not known."""
+    timings: Timings | None = None
 
 
 class Response(Record, frozen=True, kw_only=True):
@@ -54,3 +62,8 @@ class Response(Record, frozen=True, kw_only=True):
     in process saw."""
     cache: str | None = None
     """What a cache in front of the engine says in the answer's headers, e.g. `x-cache: HIT`."""
+
+    @property
+    def received(self) -> int:
+        """Tokens over all choices, as far as they are told."""
+        return sum(len(completion.tokens or ()) for completion in self.completions)

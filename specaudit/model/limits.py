@@ -104,11 +104,10 @@ def at_most(request: Request) -> Spending:
 def cost_of(request: Request, response: Response) -> Spending:
     """Return what an answer is taken to have cost: the larger of what was billed and what was received."""
     told = response.prompt_tokens
-    received = sum(len(completion.tokens or ()) for completion in response.completions)
     return Spending(
         requests=1,
         prompt_tokens=_longest(request.prompt) if told is None else told,
-        generated_tokens=max(received, response.completion_tokens or 0),
+        generated_tokens=max(response.received, response.completion_tokens or 0),
     )
 
 

@@ -42,6 +42,8 @@ class Scope(Record, frozen=True, kw_only=True):
     """Of every planned check, as the suite has them."""
     revealed: dict[str, Capabilities]
     """What probing found of each arm."""
+    again: str
+    """The command that runs the audit again."""
     failures: dict[str, int] = msgspec.field(default_factory=dict)
     """Attempts that gave no answer, by reason."""
 
@@ -87,6 +89,24 @@ def parse_report(data: bytes, where: str) -> Report:
         return from_json(data, Report)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{where} is no report: {error}.", hint="specaudit analyze DIR --json") from error
+
+
+def outcome_word(exit_code: int, findings: tuple[Finding, ...]) -> str:
+    """Return what an exit code means here, in capitals."""
+    undecided = any(one.required and one.verdict is Verdict.INCONCLUSIVE for one in findings)
+    if exit_code == EXIT_CONFORMS and undecided:
+        return "INCONCLUSIVE"
+    return _WORDS[exit_code]
+
+
+_WORDS = {
+    EXIT_CONFORMS: "CONFORMS",
+    EXIT_VIOLATES: "VIOLATES",
+    EXIT_COULD_NOT_TEST: "COULD NOT TEST",
+    EXIT_INCONCLUSIVE: "INCONCLUSIVE",
+    EXIT_INTERNAL: "INTERNAL ERROR",
+    EXIT_INTERRUPTED: "INTERRUPTED",
+}
 
 
 def exit_code_of(

@@ -44,7 +44,7 @@ def _blocks(report: Report) -> Iterator[str]:
                 yield "\n".join(f"- {inert(line)}" for line in details(finding))
         for step, checks in next_steps(report).items():
             yield f"Next, for {inert(', '.join(checks))}:"
-            yield _block(step)
+            yield block_of(step)
     yield "\n".join(f"- {line}" for line in _provenance(report))
 
 
@@ -83,8 +83,8 @@ def _code(text: str) -> str:
     return f"{ticks}{padding}{text}{padding}{ticks}"
 
 
-def _block(text: str) -> str:
-    """The text as a block of code, to be copied from."""
+def block_of(text: str) -> str:
+    """Return the text as a block of code, to be copied from."""
     fence = "`" * max(3, _longest_ticks(text) + 1)
     return f"{fence}text\n{text}\n{fence}"
 

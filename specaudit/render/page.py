@@ -19,7 +19,7 @@ from specaudit.render.charts.registry import draw
 from specaudit.render.charts.scale import titled
 from specaudit.render.sentences import details, drafting
 
-LONGEST = 2000
+LONGEST = 1000
 """Characters of one text from elsewhere that are shown."""
 
 

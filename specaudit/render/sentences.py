@@ -13,6 +13,7 @@ from specaudit.model.report import (
     EXIT_INTERRUPTED,
     EXIT_VIOLATES,
     Report,
+    outcome_word,
 )
 
 UNSEEN = (
@@ -21,6 +22,9 @@ UNSEEN = (
     "a server that recognises an audit and answers it otherwise",
 )
 """What stays unseen in any audit."""
+
+_NAMED = 12
+"""Checks that a sentence names."""
 
 _NOTES = 3
 """Notes of a finding that are told unless all are asked for."""
@@ -38,27 +42,30 @@ class Outcome:
 
 def outcome(report: Report) -> Outcome:
     """Return the word for the report's exit code, and what it means here."""
+    return Outcome(word=outcome_word(report.exit_code, report.findings), meaning=_meaning(report))
+
+
+def _meaning(report: Report) -> str:
     required = [finding for finding in report.findings if finding.required]
     undecided = _ids([finding for finding in required if finding.verdict is Verdict.INCONCLUSIVE])
     match report.exit_code:
         case code if code == EXIT_VIOLATES:
-            found = _ids([finding for finding in report.findings if finding.verdict is Verdict.VIOLATES])
-            return Outcome(word="VIOLATES", meaning=f"{found} found a deviation")
+            return f"{_ids([one for one in report.findings if one.verdict is Verdict.VIOLATES])} found a deviation"
         case code if code == EXIT_COULD_NOT_TEST and report.stopped:
-            return Outcome(word="COULD NOT TEST", meaning="collecting stopped")
+            return "collecting stopped"
         case code if code == EXIT_COULD_NOT_TEST:
-            missing = _ids([finding for finding in required if finding.verdict is Verdict.NOT_APPLICABLE])
-            return Outcome(word="COULD NOT TEST", meaning=f"{missing} could not be carried out")
+            return (
+                f"{_ids([one for one in required if one.verdict is Verdict.NOT_APPLICABLE])} could not be carried out"
+            )
         case code if code == EXIT_INTERNAL:
-            return Outcome(word="INTERNAL ERROR", meaning="a check crashed; the evidence is kept")
+            return "a check crashed; the evidence is kept"
         case code if code == EXIT_INTERRUPTED:
-            return Outcome(word="INTERRUPTED", meaning="the plan was not carried out to its end")
+            return "the plan was not carried out to its end"
         case code if code == EXIT_CONFORMS and not undecided:
-            return Outcome(word="CONFORMS", meaning="every required check conforms")
+            return "every required check conforms"
         case code:
             allowed = ", which is allowed here" if code == EXIT_CONFORMS else ""
-            meaning = f"{undecided} neither showed nor excluded a deviation{allowed}"
-            return Outcome(word="INCONCLUSIVE", meaning=meaning)
+            return f"{undecided} neither showed nor excluded a deviation{allowed}"
 
 
 def headline(report: Report) -> str:
@@ -127,7 +134,8 @@ def anything_asked(report: Report) -> bool:
 
 
 def _ids(findings: list[Finding]) -> str:
-    return ", ".join(finding.check for finding in findings)
+    named = [finding.check for finding in findings[:_NAMED]]
+    return ", ".join(named) + (f" and {len(findings) - _NAMED:,} more" if len(findings) > _NAMED else "")
 
 
 def _verbose(finding: Finding) -> Iterator[str]:

@@ -112,7 +112,10 @@ class Service:
         temperature = self._switches.fixed_temperature
         if temperature is not None:
             form.temperature = temperature
-        asked = form.requests(unseeded=self._unseeded, date=self._switches.template_date)
+        if isinstance(form, ChatForm):
+            asked = form.requests(unseeded=self._unseeded, date=self._switches.template_date)
+        else:
+            asked = form.requests(unseeded=self._unseeded)
         for one in asked:  # all before any: what is refused must not have been counted
             self._engine.admit(one)
         self._unseeded += len(asked) * form.n

@@ -103,12 +103,11 @@ class CompletionForm(_Form, kw_only=True):
         """Most likely tokens that are reported at each position; None reports nothing."""
         return self.logprobs
 
-    def requests(self, *, unseeded: int, date: str | None = None) -> list[Request]:
+    def requests(self, *, unseeded: int) -> list[Request]:
         """Return one request per prompt, whose tokens are scored if their logprobs are wanted.
 
         Args:
             unseeded: where the seeds of a request without one begin.
-            date: printed by chat templates only.
 
         Raises:
             ValueError: the prompt mixes token ids with prompts.

@@ -7,11 +7,11 @@ import pytest
 import stamina
 
 from specaudit.audit import collect
-from specaudit.audit.collect import ATTEMPTS, FAILURES_IN_A_ROW, Collector
+from specaudit.audit.collect import FAILURES_IN_A_ROW, Collector
 from specaudit.audit.events import Event, RateLimited, RequestEnded, silent
-from specaudit.audit.pace import Pacer
 from specaudit.audit.record import Recorder, read_evidence
 from specaudit.engines.interface import Scraper
+from specaudit.engines.pace import ATTEMPTS, Pacer
 from specaudit.model.entries import AnyEntry, AttemptEntry, Failure, PlanEntry, SnapshotEntry, StageEntry
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.evidence import Evidence

@@ -11,9 +11,10 @@ import pytest
 from specaudit.audit.filters import wanted_filters, with_refused_filters
 from specaudit.audit.run import Audit, run_audit
 from specaudit.engines.interface import EngineFailure, Probe
+from specaudit.engines.pace import Pacer
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Response
-from specaudit.model.limits import Spending
+from specaudit.model.limits import UNLIMITED, Spending
 from specaudit.model.request import Request, Sampling
 from specaudit.model.suite import Suite
 from tests.audit.fakes import FakeEngine, answer, status
@@ -60,7 +61,7 @@ def test_what_is_refused_is_known_before_the_audit_asks_for_it() -> None:
     probe = Probe(capabilities=Capabilities(engine="fake", refused=("presence_penalty",)), spent=Spending(requests=3))
     wanted = wanted_filters(made_plan(suite=SUITE, checks=("LAW1",)))
     engine = Speculating()
-    found = asyncio.run(with_refused_filters(engine, probe, wanted))
+    found = asyncio.run(with_refused_filters(engine, probe, wanted, Pacer(UNLIMITED)))
     assert found.capabilities.refused == ("presence_penalty", "min_p", "logit_bias")
     assert found.exchanges[:2] == (
         "min_p = 0.05: The server answered 400.",

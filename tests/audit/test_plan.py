@@ -170,7 +170,7 @@ def test_arms() -> None:
     assert plan(draft_tokens=0).arms[0].draft_tokens == 0
     assert [arm.role for arm in plan(endpoint=HTTP["endpoint"]).arms] == ["subject"]
     subject, reference = plan(**HTTP, model="m").arms
-    assert (subject.engine, subject.model, reference.model) == ("openai", "m", "m")
+    assert (subject.engine, subject.model, reference.model) == ("auto", "m", "m")
 
 
 def test_both_arms_are_asked_in_the_same_way() -> None:

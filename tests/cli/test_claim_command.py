@@ -117,3 +117,77 @@ def test_the_published_page_is_what_is_printed(specaudit: Specaudit) -> None:
     ran = specaudit("claim", "check", *claims, "--report", "markdown=page.md")
     assert ran.code == 1
     assert Path("page.md").read_text() == (root / "reports" / "claims.md").read_text()
+
+
+EIGHT_H100 = ("--model", "Llama-3.3-70B", "--device", "H100", "--devices", 8, "--precision", "fp8")
+AS_STATED = (*EIGHT_H100, "--drafter", "share:0.016", "--acceptance", 0.6, "--no-attention", "--no-links")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*AS_STATED, "--draft-tokens", 4, "--spread", 0.15),
+        (*EIGHT_H100, "--context", 1024, "--batch", 1, "--batch", 64, "--tree", "0,0,1,1,2,2,3,4,5,6"),
+        ("--model", "DeepSeek-V3", "--device", "B200", "--devices", 8, "--precision", "fp8", "--drafter", "mtp"),
+        ("--model", "Llama-3.3-70B", "--device", "H100", "--batch", 1, "--context", 1024, "--drafter", "lookup"),
+    ],
+    ids=["as stated, with tails", "a tree", "experts", "weights that do not fit"],
+)
+def test_price(specaudit: Specaudit, snapshot: SnapshotAssertion, arguments: tuple[object, ...]) -> None:
+    ran = specaudit("claim", "price", *arguments)
+    assert ran.code == 0
+    assert steady(ran) == snapshot
+
+
+def test_price_as_json(specaudit: Specaudit) -> None:
+    listed = json.loads(specaudit("claim", "price", *AS_STATED, "--json").out)
+    assert [cell["best"] for cell in listed["cells"] if cell["context"] == 1024] == [3, 3, 3, 2, 1, 1, 0]
+    assert listed["contexts"][0]["lengths"][0] == [1, 60, 3]
+
+
+@pytest.mark.parametrize("drafter", ["model:Llama-3.1-8B", "eagle", "eagle3", "blind", "mtp", "lookup", "share:0"])
+def test_every_drafter_has_a_price(specaudit: Specaudit, drafter: str) -> None:
+    assert specaudit("claim", "price", *EIGHT_H100, "--drafter", drafter, "--batch", 1, "--context", 99).code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--model", "Llama-3.3-70B", "--device", "H10O"),
+        ("--model", "Llama-3.3-7B", "--device", "H100"),
+        (*EIGHT_H100, "--precision", "4"),
+        (*EIGHT_H100, "--drafter", "eagel"),
+        (*EIGHT_H100, "--drafter", "share:2"),
+        (*EIGHT_H100, "--drafter", "model:Llama"),
+        (*EIGHT_H100, "--tree", "0,5"),
+        (*EIGHT_H100, "--spread", 0.9),
+        ("--model", "Llama-3.3-70B", "--device", "WSE-3", "--devices", 4),
+        (*EIGHT_H100, "--acceptance", 80),
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments[-2:])),
+)
+def test_what_cannot_be_priced(
+    specaudit: Specaudit, snapshot: SnapshotAssertion, arguments: tuple[object, ...]
+) -> None:
+    ran = specaudit("claim", "price", *arguments)
+    assert ran.code == 2
+    assert steady(ran) == snapshot
+
+
+def test_a_claim_in_an_audit(specaudit: Specaudit) -> None:
+    ran = specaudit("run", "-q", "--claim", "host-table", "--select", "CLM1", "--out", "kept")
+    assert ran.code == 1
+    assert "6.2 times the 272" in " ".join(ran.out.split())
+    assert specaudit("analyze", "kept").code == 1
+    again = specaudit("run", "--resume", "kept", "--claim", "host-table")
+    assert again.code == 2
+    assert "--claim is for an audit that is yet to be planned" in again.err
+
+
+def test_a_claim_beside_evidence(specaudit: Specaudit, a_bare_place: Path) -> None:
+    assert specaudit("run", "-q", "--engine", "mutant:resid-from-target", "--select", "LAW1", "--out", "kept").code == 1
+    Path("mine.toml").write_text(f"{HEAD}[numbers]\nlossless = true\n")
+    ran = specaudit("claim", "check", "mine.toml", "--evidence", "kept")
+    assert ran.code == 1
+    assert ran.out.startswith("MEASURED FALSE")
+    assert "lossless claimed; LAW1 violates: refuted" in ran.out

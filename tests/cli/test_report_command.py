@@ -11,6 +11,7 @@ from specaudit.render.registry import FORMATS
 from tests.audit.small import small_audit
 from tests.cli.conftest import Specaudit
 from tests.cli.steady import steady
+from tests.render.test_registry import LARGE
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def test_each_format_exits_as_the_audit_does(
     ran = specaudit("report", folder, "--format", name)
     assert (ran.code, ran.err) == (specaudit("analyze", folder).code, "")
     assert ran.code == 1
-    if name != "html":  # which has tests of its own
+    if name not in (*LARGE, "json"):
         assert steady(ran, figures=False) == snapshot
 
 
@@ -75,3 +76,16 @@ def test_a_usage_error(specaudit: Specaudit, snapshot: SnapshotAssertion, argume
     ran = specaudit("report", "out", *arguments)
     assert ran.code == 2
     assert steady(ran) == snapshot
+
+
+def test_a_vendor_report_verifies_a_claim(specaudit: Specaudit, folder: Path) -> None:
+    ran = specaudit("report", folder, "--format", "vendor-markdown", "--claim", "host-table")
+    assert (ran.code, ran.err) == (1, "")
+    assert "\n> " in ran.out
+    assert "No claim was given" not in ran.out
+
+
+def test_other_formats_tell_of_no_claim(specaudit: Specaudit, folder: Path) -> None:
+    ran = specaudit("report", folder, "--format", "junit", "--claim", "host-table")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--claim goes with --format vendor-html or vendor-markdown." in ran.err

@@ -49,7 +49,7 @@ def test_the_files_are_read_from_the_environment_and_from_settings(
         ("junit=", "'junit=' is not FORMAT=FILE"),
         (
             "junti=a.xml",
-            "There is no format 'junti'. Did you mean 'junit'? There are: html, json, junit, github, markdown.",
+            "There is no format 'junti'. Did you mean 'junit'? There are: html, json, junit, github, markdown, ",
         ),
     ],
 )

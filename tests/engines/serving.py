@@ -19,14 +19,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from specaudit.engines.interface import Access, EngineFailure, Probe
-from specaudit.engines.openai import OpenAIEngine
-from specaudit.engines.openai_manner import Manner
+from specaudit.engines.manner import Manner
+from specaudit.engines.pace import Pacer
+from specaudit.engines.server import ServerEngine
 from specaudit.model.completion import Response as Answer
 from specaudit.model.entries import Failure
 from specaudit.model.errors import CouldNotTest
+from specaudit.model.limits import UNLIMITED
 from specaudit.model.plan import Api
 from specaudit.model.request import Request, Sampling
 from specaudit.prompts.tokenizers import Tokenizer
+from tests.audit.clocks import Clock
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -161,6 +164,11 @@ def a_request(**changes: Any) -> Request:
     return Request(**{"prompt": "The", "sampling": Sampling(), "seed": 7, "max_tokens": 2, **changes})
 
 
+def body_of(manner: Manner, **changes: Any) -> Body:
+    """What is sent for a request."""
+    return manner.body(manner.fields(a_request(**changes)))
+
+
 async def probing(
     address: str,
     *,
@@ -170,8 +178,10 @@ async def probing(
     tokenizer: Tokenizer | None = None,
     timeout: float = 5.0,
 ) -> Probe:
-    access = Access(api_key=key, timeout=timeout)
-    engine = OpenAIEngine(address, manner=Manner(model=model, api=api), access=access, tokenizer=tokenizer)
+    clock = Clock()  # nobody waits for a busy server
+    pacer = Pacer(UNLIMITED, clock=clock, sleep=clock.sleep)
+    access = Access(api_key=key, timeout=timeout, pacer=pacer)
+    engine = ServerEngine(address, manner=Manner(model=model, api=api), access=access, tokenizer=tokenizer)
     try:
         return await engine.probe()
     finally:
@@ -179,7 +189,7 @@ async def probing(
 
 
 async def completing(address: str, request: Request, *, key: str | None = None, timeout: float = 5.0) -> Answer:
-    engine = OpenAIEngine(address, manner=Manner(model="toy"), access=Access(api_key=key, timeout=timeout))
+    engine = ServerEngine(address, manner=Manner(model="toy"), access=Access(api_key=key, timeout=timeout))
     try:
         return await engine.complete(request)
     finally:

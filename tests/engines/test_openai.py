@@ -5,9 +5,10 @@ import pytest
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.worlds import MARKOV4
 from specaudit.engines.interface import Access
-from specaudit.engines.openai import OpenAIEngine, build
-from specaudit.engines.openai_manner import Manner
+from specaudit.engines.manner import Manner
+from specaudit.engines.openai import build
 from specaudit.engines.reference import ReferenceEngine
+from specaudit.engines.server import ServerEngine
 from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.model.plan import Arm
 from specaudit.model.request import GREEDY, Sampling
@@ -62,7 +63,7 @@ def test_over_http_comes_what_comes_in_process(address, request_):
 
 def complete_as_markov4(address, request):
     async def use():
-        engine = OpenAIEngine(address, manner=Manner(model="markov4"), access=Access())
+        engine = ServerEngine(address, manner=Manner(model="markov4"), access=Access())
         answer = await engine.complete(request)
         await engine.close()
         return answer
@@ -93,7 +94,7 @@ def test_probing_again_finds_the_same(address):
 
 
 def test_a_servers_law_is_not_revealed():
-    assert OpenAIEngine("http://127.0.0.1:1/v1", manner=Manner(model=None), access=Access()).law() is None
+    assert ServerEngine("http://127.0.0.1:1/v1", manner=Manner(model=None), access=Access()).law() is None
 
 
 def test_an_arm_needs_an_address():

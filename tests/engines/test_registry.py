@@ -4,8 +4,8 @@ import pytest
 
 from specaudit.engines import registry
 from specaudit.engines.interface import Access
-from specaudit.engines.openai import OpenAIEngine
 from specaudit.engines.reference import ReferenceEngine
+from specaudit.engines.server import ServerEngine
 from specaudit.model.errors import UsageError
 from specaudit.model.plan import Arm
 
@@ -17,7 +17,7 @@ def build(engine, **fields):
 def test_engines_are_built_by_name():
     assert isinstance(build("reference"), ReferenceEngine)
     assert isinstance(build("mutant:resid-from-target"), ReferenceEngine)
-    assert isinstance(build("openai", endpoint="http://127.0.0.1:1/v1"), OpenAIEngine)
+    assert isinstance(build("openai", endpoint="http://127.0.0.1:1/v1"), ServerEngine)
 
 
 def test_every_built_in_engine_is_described():

@@ -7,10 +7,17 @@ from pathlib import Path
 import msgspec
 
 from specaudit.audit.analyse import analyse
+from specaudit.audit.compare import compare
 from specaudit.audit.record import read_evidence
+from specaudit.claims.judge import judge
+from specaudit.claims.judgement import Judgement
+from specaudit.claims.measured import with_evidence
+from specaudit.claims.reading import load_claim
+from specaudit.claims.tables import devices, models
 from specaudit.model.exhibit import Column, Exhibit
 from specaudit.model.finding import Betting, Finding, Verdict
 from specaudit.model.report import Report
+from specaudit.render.comparison import render_comparison_html
 from specaudit.render.registry import render
 from tests.render.reports import CONFORMING, HOSTILE, NOBODY, OPTIONAL, VIOLATING, hostile, report, undecided
 
@@ -167,6 +174,12 @@ def unusual() -> Report:
     return msgspec.structs.replace(hostile(text), findings=(msgspec.structs.replace(finding, exhibits=shown),))
 
 
+def judged() -> Judgement:
+    """A shipped claim, judged beside a report in which every chart is drawn."""
+    claim = judge(load_claim("host-table"), "host-table", devices(), models())
+    return with_evidence(claim, every_chart())
+
+
 EMPTY: tuple[Finding, ...] = (
     Finding(check="LAW1", verdict=Verdict.NOT_APPLICABLE, required=True, summary="There is no plain engine."),
 )
@@ -176,6 +189,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "charts": lambda: render("html", every_chart()),
     "hostile": lambda: render("html", unusual()),
     "megabyte": lambda: render("html", hostile("x" * 1_000_000)),
+    "vendor": lambda: render("vendor-html", every_chart(), judgement=judged()),
+    "comparison": lambda: render_comparison_html(compare(recorded(), every_chart(), ("before", "after"))),
+    "hostile-vendor": lambda: render("vendor-html", unusual()),
     "unreachable": lambda: render("html", report(3, *EMPTY, **NOBODY)),
     "ten-thousand": lambda: render("html", large(10_000)),
     "forty": lambda: render("html", large(40)),

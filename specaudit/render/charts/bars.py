@@ -36,7 +36,7 @@ def draw(exhibit: Exhibit) -> Markup:
     if len(series) > 1:
         for number, one in enumerate(series[:_NAMED]):
             canvas.rect(left + 120 * number, 6, 10, 10, f"fill s{number % 3}")
-            canvas.text(left + 15 + 120 * number, 15, shortened(one.name, 18), kind="label")
+            canvas.text(left + 15 + 120 * number, 15, shortened(one.name, 14), kind="label")
     for row, label in enumerate(labels):
         y = top + height * row + _GAP / 2
         canvas.text(left - 8, y + _BAR * len(series) / 2 + 4, shortened(label, _LETTERS), kind="label", anchor="end")

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, log10
 
-from specaudit.render.charts.svg import Canvas
+from specaudit.render.charts.svg import Canvas, shortened
+
+_TITLE = 38
+"""Letters of an axis's title that have room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ def along(canvas: Canvas, scale: Scale, y: float, top: float, title: str, *, mos
         canvas.line(scale(value), top, scale(value), y, "grid")
         canvas.text(scale(value), y + 14, figure(value, ticks), kind="tick", anchor="middle")
     canvas.line(scale.start, y, scale.end, y, "axis")
-    canvas.text((scale.start + scale.end) / 2, y + 30, title, kind="axis-title", anchor="middle")
+    canvas.text((scale.start + scale.end) / 2, y + 30, shortened(title, _TITLE), kind="axis-title", anchor="middle")
 
 
 def upwards(canvas: Canvas, scale: Scale, x: float, right: float, title: str) -> None:
@@ -58,7 +61,7 @@ def upwards(canvas: Canvas, scale: Scale, x: float, right: float, title: str) ->
         canvas.line(x, scale(value), right, scale(value), "grid")
         canvas.text(x - 5, scale(value) + 4, figure(value, ticks), kind="tick", anchor="end")
     canvas.line(x, scale.start, x, scale.end, "axis")
-    canvas.upright(11, (scale.start + scale.end) / 2, title)
+    canvas.upright(11, (scale.start + scale.end) / 2, shortened(title, _TITLE))
 
 
 def figure(value: float, beside: Sequence[float]) -> str:

@@ -34,5 +34,5 @@ def draw(exhibit: Exhibit) -> Markup:
         canvas.polyline([*corners, (x.end, y(1.0))], f"line {kind}")
         if number < _NAMED:
             canvas.rect(_LEFT + 120 * number, 6, 10, 10, f"fill {kind}")
-            canvas.text(_LEFT + 15 + 120 * number, 15, shortened(name, 18), kind="label")
+            canvas.text(_LEFT + 15 + 120 * number, 15, shortened(name, 14), kind="label")
     return canvas.markup()

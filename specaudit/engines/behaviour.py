@@ -24,6 +24,8 @@ _DISTINCT = 3
 _SEEDS = (101, 1_000_003, 2_000_029, 3_000_017)
 """Far apart, as those of an audit are."""
 
+_FIRST_SEEDS = tuple(5_000_011 * number for number in range(1, 9))
+
 Ask = Callable[[Request, str], Awaitable[Response | None]]
 """Sends a request that may be refused: None stands for a refusal. The text says what the request is for."""
 
@@ -64,7 +66,24 @@ async def find_temperature(ask: Ask) -> Literal["any", "one", "ignored"]:
         if response is None:
             return "one"
         answers.append(_said(response))
-    return "ignored" if len(set(answers)) >= _DISTINCT else "any"
+    if len(set(answers)) < _DISTINCT or await _begins_as_asked(ask):
+        return "any"
+    return "ignored"
+
+
+async def _begins_as_asked(ask: Ask) -> bool:
+    """True if first tokens are one at temperature 0 and many at 1: what parts answers then comes from behind prefill.
+
+    A first token is never drafted. A server that accepts drafts by chance obeys the temperature there and nowhere else,
+    which is a fault of its verifier and to be shown as one.
+    """
+    first: dict[float, set[object]] = {}
+    for temperature in (0.0, 1.0):
+        for seed in _FIRST_SEEDS:
+            request = probing(prompt=OPEN_PROMPT, seed=seed, max_tokens=1, temperature=temperature)
+            response = await ask(request, f"first token at temperature {temperature:g}, seed {seed}")
+            first.setdefault(temperature, set()).add(_said(response))
+    return len(first[0.0]) < _DISTINCT <= len(first[1.0])
 
 
 def find_reasoning(response: Response) -> Literal["none", "shown", "hidden"]:

@@ -48,7 +48,8 @@ def choose_model(listing: Mapping[str, Any], wanted: str | None, where: str) -> 
             one_line(f"{where} does not serve the model {name!r}; it serves: {listed}.{nearest(name, served)}"),
             hint=one_line(f"specaudit run --endpoint {where} --model {next(iter(served))}"),
         )
-    size = served[name].get("vocab_size")
+    meta = served[name].get("meta")  # llama.cpp's place for it
+    size = served[name].get("vocab_size") or (meta.get("n_vocab") if isinstance(meta, dict) else None)
     known = type(size) is int and 0 < size < 1 << 31
     return Model(name=name, vocabulary_size=size if known else None, served=tuple(served))
 

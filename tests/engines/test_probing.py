@@ -6,12 +6,14 @@ import stamina
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from specaudit.engines.interface import Access
-from specaudit.engines.openai import OpenAIEngine
-from specaudit.engines.openai_manner import OPTIONAL, Manner
+from specaudit.engines.manner import Manner
+from specaudit.engines.openai_form import OPTIONAL
+from specaudit.engines.server import ServerEngine
 from specaudit.model.request import Sampling
 from specaudit.prompts.tokenizers import load_tokenizer
 from tests.engines.serving import (
     a_request,
+    body_of,
     closed_address,
     completion,
     failure,
@@ -23,7 +25,7 @@ from tests.engines.serving import (
     text,
 )
 
-SENT = tuple(field for field in OPTIONAL if field in Manner(model="toy").body(a_request()))
+SENT = tuple(field for field in OPTIONAL if field in body_of(Manner(model="toy")))
 """The optional fields of a completion that is not streamed."""
 
 KEY = "sk-Very/secret+key=="
@@ -41,7 +43,7 @@ def found(server, **options):
 
 
 def opened(address):
-    return OpenAIEngine(address, manner=Manner(model=None), access=Access())
+    return ServerEngine(address, manner=Manner(model=None), access=Access())
 
 
 def refusing(*fields, message="That is not allowed.", status=400):
@@ -69,11 +71,12 @@ class TestAnHonestServer:
         server = odd()
         exchanges = probe(server.address).exchanges
         assert len(server.bodies) == 15
-        assert len(exchanges) == 16
+        assert len(exchanges) == 17
         assert sum(body["max_tokens"] for body in server.bodies) == 162
         assert {body["model"] for body in server.bodies} == {"toy"}
         assert exchanges[0] == "GET /models: toy"
-        assert exchanges[1] == "POST /completions: 1 choices, first tokens (1, 2)"
+        assert exchanges[1] == "engine: openai"
+        assert exchanges[2] == "POST /completions: 1 choices, first tokens (1, 2)"
 
 
 class TestModels:
@@ -157,7 +160,7 @@ class TestServersThatCannotBeTested:
             (text("", 401), "answered 401: Unauthorized", "export OPENAI_API_KEY=…"),
             (text("", 403), "answered 403: Forbidden", "export OPENAI_API_KEY=…"),
             (text("", 404), "answered 404: Not Found", "Does the address end in /v1?"),
-            (text("", 429), "answered 429: Too Many Requests", "curl"),
+            (text("", 429), "answered 429: Too Many Requests", "specaudit run --resume DIR, later"),
             (text("", 500), "answered 500: Internal Server Error", "curl"),
             (text("", 503), "answered 503: Service Unavailable", "curl"),
             (RedirectResponse("https://elsewhere/v1/models"), "it redirects to 'https://elsewhere/v1/models'", "curl"),
@@ -257,7 +260,7 @@ class TestRefusedFields:
         server = odd(completions=refusing("top_k", message="no top_k here"))
         exchanges = probe(server.address).exchanges
         answered = f"{server.address}/completions answered 400: no top_k here."
-        assert exchanges[1] == f"POST /completions: {answered}"
+        assert exchanges[2] == f"POST /completions: {answered}"
         assert f"POST /completions with top_k: {answered}" in exchanges
         assert "POST /completions with min_p: 1 choices, first tokens (1, 2)" in exchanges
 
@@ -507,6 +510,17 @@ class TestTemperature:
             found(odd(completions=lambda body: JSONResponse(drawn({**body, "temperature": 1})))).temperature
             == "ignored"
         )
+
+    def test_a_verifier_that_accepts_by_chance_is_not_taken_for_a_server_that_ignores_temperatures(self, odd):
+        """First tokens, which are never drafted, are as asked; whatever comes behind is not."""
+
+        def reply(body):
+            answer = completion({**body, "temperature": 1})
+            first = 1 if body.get("temperature") == 0 else body["seed"] % 89
+            answer["choices"][0]["token_ids"][0] = first
+            return JSONResponse(answer)
+
+        assert found(odd(completions=reply)).temperature == "any"
 
     def test_a_near_tie_is_not_taken_for_chance(self, odd):
         """At temperature 0 a batched server may answer in one of two ways."""

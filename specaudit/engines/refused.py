@@ -4,10 +4,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
+from specaudit.engines.asking import Asker, described, is_final
+from specaudit.engines.behaviour import OPEN_PROMPT, probing
 from specaudit.engines.interface import EngineFailure
-from specaudit.engines.openai_asking import Asker, described, is_final
-from specaudit.engines.openai_behaviour import OPEN_PROMPT, probing
-from specaudit.engines.openai_manner import OPTIONAL
 from specaudit.model.completion import Response
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.plan import Api
@@ -35,12 +34,13 @@ async def find_refused(asker: Asker) -> Response:
 
 async def _without_refused(asker: Asker) -> Response:
     """Leave out all optional fields, then take back one after the other what the server answers."""
-    asker.manner = replace(asker.manner, refused=OPTIONAL)
+    optional = asker.manner.form.optional
+    asker.manner = replace(asker.manner, refused=optional)
     response = await _barest(asker)
-    for field in OPTIONAL:
+    for field in optional:
         without = asker.manner
         asker.manner = replace(without, refused=tuple(name for name in without.refused if name != field))
-        if field not in asker.manner.body(probing()):
+        if field not in asker.manner.fields(probing()):
             continue  # it is not for this interface
         answer = await asker.answers(probing(prompt=OPEN_PROMPT), f"with {field}")
         if answer is None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specaudit.audit.pace import MINUTE, PATIENCE, Pacer, limits_rate
+from specaudit.engines.pace import MINUTE, PATIENCE, Pacer, limits_rate
 from specaudit.model.entries import Failure
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.limits import UNLIMITED, Limits

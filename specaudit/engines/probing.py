@@ -1,14 +1,15 @@
 """Finding out what a server reveals, by some twenty short requests."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from secrets import token_hex
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from specaudit.engines.interface import EngineFailure, Probe
-from specaudit.engines.openai_asking import Asker
-from specaudit.engines.openai_behaviour import (
+from specaudit.engines.adapter import Recognised
+from specaudit.engines.asking import Asker
+from specaudit.engines.behaviour import (
     LONG,
     OPEN_PROMPT,
     PROMPT,
@@ -17,10 +18,13 @@ from specaudit.engines.openai_behaviour import (
     probing,
     repeat,
 )
-from specaudit.engines.openai_models import choose_model
-from specaudit.engines.openai_refused import find_refused
+from specaudit.engines.interface import EngineFailure, Probe
+from specaudit.engines.models import choose_model
+from specaudit.engines.recognise import LOST
+from specaudit.engines.refused import find_refused
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.request import Token
+from specaudit.prompts.choose import TINY_VOCABULARY
 from specaudit.prompts.tokenizers import Tokenizer
 
 _LOGPROBS_ASKED = (20, 5)
@@ -32,6 +36,8 @@ Revealed = Literal["ids", "texts", "retokenized", "none"]
 LogprobsMode = Literal["raw", "processed", "unknown"]
 Repeats = Literal["never", "bypassed", "always"]
 Temperature = Literal["any", "one", "default", "ignored"]
+Recogniser = Callable[[Mapping[str, Any]], Awaitable[Recognised]]
+"""Says which engine a server is, from its list of models."""
 
 
 class Prober:
@@ -40,11 +46,14 @@ class Prober:
     Args:
         asker: asks it; its manner is settled by probing.
         tokenizer: divides text into tokens where the server tells none.
+        recognised: says from the list of models which engine the server is.
     """
 
-    def __init__(self, asker: Asker, tokenizer: Tokenizer | None = None) -> None:
+    def __init__(self, asker: Asker, tokenizer: Tokenizer | None, recognised: Recogniser) -> None:
         self._asker = asker
         self._tokenizer = tokenizer
+        self._recognised = recognised
+        self._version: str | None = None
 
     async def probe(self) -> Probe:
         """Find out what the server reveals.
@@ -56,7 +65,7 @@ class Prober:
         first = await find_refused(self._asker)
         repeats = await self._find_repeats()
         temperature = await self._find_temperature()
-        scored_tokens, logprobs = await self._find_logprobs()
+        scored_tokens, logprobs = await self._find_logprobs(vocabulary_size)
         tokens = first.completions[0].tokens
         if tokens is None and scored_tokens is not None:
             tokens = scored_tokens
@@ -69,7 +78,8 @@ class Prober:
         choices = await self._find_choices()
         reasoning = find_reasoning(first)
         capabilities = Capabilities(
-            engine="openai",
+            engine=self._asker.manner.form.engine,
+            version=self._version,
             model=self._asker.manner.model,
             tokens=revealed,
             token_prompts=revealed == "ids" and await self._takes_token_prompts(ids),
@@ -98,8 +108,11 @@ class Prober:
                 raise self._asker.could_not_test(error.failure) from error
             listing = {}
         model = choose_model(listing, self._asker.manner.model, self._asker.where)
+        engine = await self._recognised(listing)
         self._asker.note("GET /models", ", ".join(model.served) or "no model")
-        self._asker.manner = replace(self._asker.manner, model=model.name)
+        self._asker.note("engine", f"{engine.form.engine} {engine.version or ''}" if engine.known else LOST)
+        self._asker.manner = replace(self._asker.manner, model=model.name, form=engine.form)
+        self._version = engine.version
         return model.vocabulary_size
 
     async def _find_repeats(self) -> Repeats:
@@ -144,14 +157,20 @@ class Prober:
         counts = [response.prompt_tokens for response in responses if response is not None]
         return tuple(count for count in counts if count is not None) if None not in counts else ()
 
-    async def _find_logprobs(self) -> tuple[tuple[Token, ...] | None, int]:
-        """Return the tokens of a completion with logprobs, and how many most likely tokens each position has."""
-        for asked in _LOGPROBS_ASKED:
+    async def _find_logprobs(self, vocabulary_size: int | None) -> tuple[tuple[Token, ...] | None, int]:
+        """Return the tokens of a completion with logprobs, and how many most likely tokens each position has.
+
+        Of a toy's vocabulary all are asked for: some servers tell the whole law.
+        """
+        whole = vocabulary_size if vocabulary_size is not None and vocabulary_size <= TINY_VOCABULARY else 0
+        for asked in (whole, *_LOGPROBS_ASKED) if whole > _LOGPROBS_ASKED[0] else _LOGPROBS_ASKED:
             response = await self._asker.answers(probing(logprobs=asked), f"logprobs={asked}")
             first = response.completions[0] if response is not None and response.completions else None
             if first is not None and first.logprobs:
                 # vLLM adds the emitted token to those asked for, but refuses to be asked for more.
-                return first.tokens, min(asked, *(len(position.top) for position in first.logprobs))
+                # The first token is never drafted; llama.cpp reports none where tokens were verified.
+                count = min(asked, len(first.logprobs[0].top))
+                return first.tokens, count if self._asker.manner.form.tells_law else 0
         return None, 0
 
     async def _takes_token_prompts(self, ids: tuple[int, ...]) -> bool:

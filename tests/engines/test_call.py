@@ -3,16 +3,17 @@ import asyncio
 import pytest
 from starlette.responses import JSONResponse
 
+from specaudit.engines.call import call
 from specaudit.engines.http import HttpClient
 from specaudit.engines.interface import Access, EngineFailure
-from specaudit.engines.openai_call import call
-from specaudit.engines.openai_manner import OPTIONAL, Manner
+from specaudit.engines.manner import Manner
+from specaudit.engines.openai_form import OPTIONAL
 from specaudit.model.request import GREEDY, Sampling
-from tests.engines.serving import a_request, complete, completion, failure, text
+from tests.engines.serving import a_request, body_of, complete, completion, failure, text
 
 
 def body(manner=None, **changes):
-    return (manner or Manner(model="toy")).body(a_request(**changes))
+    return body_of(manner or Manner(model="toy"), **changes)
 
 
 def test_every_sampling_parameter_is_sent():

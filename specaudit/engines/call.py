@@ -2,11 +2,9 @@
 
 import msgspec
 
-from specaudit.engines.http import Answered, HttpClient
+from specaudit.engines.http import HttpClient
 from specaudit.engines.interface import EngineFailure
-from specaudit.engines.openai_answer import read_response
-from specaudit.engines.openai_manner import Manner
-from specaudit.engines.openai_stream import assembled
+from specaudit.engines.manner import Manner
 from specaudit.model.completion import Completion, Response
 from specaudit.model.entries import Failure
 from specaudit.model.request import Request
@@ -25,30 +23,23 @@ async def call(client: HttpClient, manner: Manner, request: Request, *, tokenize
     Raises:
         EngineFailure: there is no usable answer, or the request needs something that the server refuses.
     """
-    if message := manner.cannot_ask(request, client.where):
+    request = await manner.form.prepared(client, request)
+    fields = manner.fields(request)
+    if message := manner.cannot_ask(request, fields, client.where):
         raise EngineFailure(Failure(reason="status", message=message, status=400, lost=False))
-    answered = await client.post(manner.path, manner.body(request))
+    answered = await client.post(manner.path, manner.body(fields))
     try:
-        response = _read(answered, request)
+        response = manner.form.read(answered, request)
     except ValueError as error:
         message = f"{client.where} answered with completions that cannot be read: {error}."
         raise EngineFailure(Failure(reason="protocol", message=message, lost=True)) from error
+    if answered.cache is not None:
+        response = msgspec.structs.replace(response, cache=answered.cache)
     if tokenizer is None:
         return response
     read = _retokenized if manner.retokenizes else _divided
     completions = tuple(read(completion, tokenizer) for completion in response.completions)
     return msgspec.structs.replace(response, completions=completions)
-
-
-def _read(answered: Answered, request: Request) -> Response:
-    """Read an answer, which some gateways send whole even where a stream was asked for.
-
-    Raises:
-        ValueError: it is not of the form; the message says where.
-    """
-    answer = assembled(answered.objects) if answered.streamed else answered.objects[0]
-    response = read_response(answer, score_from=request.score_from)
-    return msgspec.structs.replace(response, cache=answered.cache) if answered.cache else response
 
 
 def _retokenized(completion: Completion, tokenizer: Tokenizer) -> Completion:

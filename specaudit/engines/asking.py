@@ -1,33 +1,21 @@
 """Asking a server while it is probed: patiently, within the budget, and with a note of every exchange."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-import stamina
-
+from specaudit.engines.call import call
 from specaudit.engines.http import BUSY, HttpClient, one_line
 from specaudit.engines.interface import EngineFailure
-from specaudit.engines.openai_call import call
-from specaudit.engines.openai_manner import Manner
+from specaudit.engines.manner import Manner
+from specaudit.engines.pace import Pacer
 from specaudit.model.completion import Response
 from specaudit.model.entries import Failure
 from specaudit.model.errors import CouldNotTest
-from specaudit.model.limits import NOTHING, at_most, cost_of
+from specaudit.model.limits import NOTHING, UNLIMITED, at_most, cost_of
 from specaudit.model.request import Request
 from specaudit.prompts.tokenizers import Tokenizer
 
 _SHOWN = 300
 """Characters of an exchange that are kept."""
-
-
-def _is_busy(error: Exception) -> bool | float:
-    """Whether to ask again, or the seconds after which a busy server wants to be asked again."""
-    if not (isinstance(error, EngineFailure) and error.failure.status in BUSY):
-        return False
-    return error.failure.retry_after or True
-
-
-_patiently = stamina.retry(on=_is_busy, attempts=4, timeout=60.0)
 
 
 class Asker:
@@ -37,7 +25,7 @@ class Asker:
         client: the server.
         manner: how to ask it, as far as that is known.
         tokenizer: divides text into tokens where the server tells none.
-        pace: awaited before every request, with the tokens that it may cost.
+        pacer: gives requests their turn.
     """
 
     def __init__(
@@ -45,7 +33,7 @@ class Asker:
         client: HttpClient,
         manner: Manner,
         tokenizer: Tokenizer | None = None,
-        pace: Callable[[int], Awaitable[object]] | None = None,
+        pacer: Pacer | None = None,
     ) -> None:
         self.manner = manner
         """How the server has to be asked; settled by probing."""
@@ -56,23 +44,21 @@ class Asker:
         """Whether some answer told of its speculation."""
         self._client = client
         self._tokenizer = tokenizer
-        self._pace = pace
+        self._pacer = pacer or Pacer(UNLIMITED)
 
     @property
     def post(self) -> str:
         """What requests are called in the notes."""
-        return f"POST /{self.manner.path}"
+        return f"POST /{self.manner.path.removeprefix('/')}"
 
-    @_patiently
     async def models(self) -> dict[str, Any]:
         """Return the list of models.
 
         Raises:
             EngineFailure: there is none.
         """
-        return await self._client.get_json("models")
+        return await self._pacer.patiently(lambda: self._client.get_json("models"), 0)
 
-    @_patiently
     async def ask(self, request: Request) -> Response:
         """Return the answer to a request.
 
@@ -80,10 +66,10 @@ class Asker:
             EngineFailure: there is none.
         """
         most = at_most(request)
-        if self._pace is not None:
-            await self._pace(most.tokens)
         try:
-            response = await call(self._client, self.manner, request, tokenizer=self._tokenizer)
+            response = await self._pacer.patiently(
+                lambda: call(self._client, self.manner, request, tokenizer=self._tokenizer), most.tokens
+            )
         except EngineFailure as error:
             self.spent += most if error.failure.lost else NOTHING
             raise

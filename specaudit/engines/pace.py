@@ -1,10 +1,18 @@
-"""How fast requests are sent: within the limits a minute, and no faster than a server lets them in."""
+"""How fast and how often requests are sent: within the limits a minute, no faster than a server lets them in.
+
+Probing and collecting ask in the same way.
+"""
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
+import stamina
+
+from specaudit.engines.interface import EngineFailure
 from specaudit.model.entries import Failure
 from specaudit.model.errors import CouldNotTest
 from specaudit.model.limits import Limits
@@ -19,6 +27,17 @@ _FIRST_INTERVAL = 0.05
 
 _LONGEST_PAUSE = 30.0
 """Seconds of silence after a refusal that names none; the first such silence is a second, then they double."""
+
+
+ATTEMPTS = 4
+"""At one request that was refused before anything was generated, limits on the rate not counted."""
+
+REFUSED_FOR_GOOD = (400, 401, 403, 404, 405, 422)
+"""HTTP statuses that asking again will not change."""
+
+T = TypeVar("T")
+
+logging.getLogger("stamina").addHandler(logging.NullHandler())  # every retry is in the evidence already
 
 
 def limits_rate(failure: Failure) -> bool:
@@ -77,6 +96,40 @@ class Pacer:
                 self._sent.append((self._last, tokens))
             return self._last
 
+    async def let_in(self, ask: Callable[[], Awaitable[T]], tokens: int, slowed: Callable[[], None]) -> T:
+        """Ask at the pace that is allowed, until the request is let in: a limit on the rate is no failure.
+
+        Args:
+            ask: sends the request.
+            tokens: what it may cost at most.
+            slowed: called when it is refused for its rate.
+
+        Raises:
+            EngineFailure: it is refused for another reason, or lost.
+            CouldNotTest: the server lets nothing in.
+        """
+        while True:
+            sent = await self.turn(tokens)
+            try:
+                answer = await ask()
+            except EngineFailure as error:
+                if not limits_rate(error.failure):
+                    raise
+                self.refused(error.failure, sent)
+                slowed()
+            else:
+                self.admitted()
+                return answer
+
+    async def patiently(
+        self, ask: Callable[[], Awaitable[T]], tokens: int, slowed: Callable[[], None] = lambda: None
+    ) -> T:
+        """Ask until answered, refused for good, or lost; see `let_in`."""
+        async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS, timeout=60.0):
+            with attempt:
+                return await self.let_in(ask, tokens, slowed)
+        raise AssertionError("a retry ends with an answer or an error")
+
     def refused(self, failure: Failure, sent: float) -> None:
         """Note that a request which was sent at a time was refused for its rate.
 
@@ -122,3 +175,8 @@ class Pacer:
             over -= sent
             room = when + MINUTE
         return room
+
+
+def _may_ask_again(error: Exception) -> bool:
+    """Only what was refused before anything was generated: drawing again would choose among draws."""
+    return isinstance(error, EngineFailure) and not error.failure.lost and error.failure.status not in REFUSED_FOR_GOOD

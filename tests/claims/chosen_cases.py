@@ -1,0 +1,115 @@
+"""What follows from the inputs of `chosen.toml`, for tests and for the published page."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from specaudit.claims import drafters
+from specaudit.claims.capacity import Capacity, capacity
+from specaudit.claims.speed_up import Speculation
+from specaudit.claims.tables import models
+from specaudit.claims.tails import Spread, Tail, tail
+from specaudit.claims.tokens import Shape, tree
+from tests.claims.cases import CHOSEN, CONTEXT, LAUNCH, chosen_deployment, light
+
+LARGEST = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flip:
+    """Blind heads against a small model, at one pair of acceptances."""
+
+    blind_acceptance: float
+    model_acceptance: float
+    blind: tuple[float, ...]
+    """Speed-up at a batch of 1, 2, 3, …"""
+    model: tuple[float, ...]
+
+    @property
+    def at(self) -> tuple[int, ...]:
+        """Batches from which on another of the two is ahead."""
+        ahead = np.array(self.blind) > np.array(self.model)
+        return tuple((np.flatnonzero(ahead[1:] != ahead[:-1]) + 2).tolist())
+
+    @property
+    def first(self) -> str:
+        """Who is ahead alone."""
+        return "blind heads" if self.blind[0] > self.model[0] else "small model"
+
+
+def shares() -> tuple[float, float]:
+    """What drafting with the heads, and with the small model, reads, over what a step of the target reads."""
+    given, target = CHOSEN["blind"], chosen_deployment().model
+    heads, small = drafters.blind_heads(target), drafters.small_model(models().find(given["small_model"]))
+    return tuple(given["draft_tokens"] * one.weights / target.parameters for one in (heads, small))  # type: ignore[return-value]
+
+
+def flip(blind_by: float = 0.0, model_by: float = 0.0) -> Flip:
+    """Compare them, with acceptances moved by so much."""
+    given, deployment = CHOSEN["blind"], chosen_deployment()
+    shape, batches = Shape.chain(given["draft_tokens"]), np.arange(1, LARGEST + 1)
+    rates = given["blind_acceptance"] + blind_by, given["small_model_acceptance"] + model_by
+    makers = (
+        drafters.blind_heads(deployment.model, launch=LAUNCH),
+        drafters.small_model(models().find(given["small_model"]), launch=LAUNCH),
+    )
+    blind, model = (
+        Speculation(deployment=deployment, drafter=drafter, acceptance=rate).speed_up(shape, batches, CONTEXT)
+        for drafter, rate in zip(makers, rates, strict=True)
+    )
+    return Flip(
+        blind_acceptance=rates[0], model_acceptance=rates[1], blind=tuple(blind.tolist()), model=tuple(model.tolist())
+    )
+
+
+def tree_stops_winning(batch: int, *, later_by: float = 0.0, mask: bool = True) -> float | None:
+    """The acceptance above which the tree is slower than the chain; None where it is already at .01.
+
+    Args:
+        batch: sequences.
+        later_by: by how much a later child's share is moved.
+        mask: whether the mask is read.
+    """
+    given = CHOSEN["tree"]
+    shape, chain = tree(given["parents"]), Shape.chain(given["chain"])
+    wins = None
+    for acceptance in np.arange(0.01, 1.0, 0.001):
+        one = Speculation(
+            deployment=chosen_deployment(),
+            drafter=light(given["drafter_share"]),
+            acceptance=float(acceptance),
+            later_child=given["later_child"] + later_by,
+        )
+        of_tree = one.speed_up(shape, batch, CONTEXT)
+        if not mask:
+            bare = one.deployment.step(batch, CONTEXT, shape.nodes + 1)
+            of_tree = (
+                of_tree
+                * one.seconds(shape, batch, CONTEXT)
+                / (bare + one.drafter.seconds(one.deployment, shape, batch, CONTEXT))
+            )
+        if of_tree > one.speed_up(chain, batch, CONTEXT):
+            wins = float(acceptance)
+    return wins
+
+
+def tails(by: float = 0.0) -> list[Tail]:
+    """Who is slowed down at each batch, with the mean acceptance moved by so much."""
+    given = CHOSEN["tail"]
+    one = Speculation(deployment=chosen_deployment(), drafter=light(given["drafter_share"]), acceptance=given["mean"])
+    spread = Spread(mean=given["mean"] + by, deviation=given["deviation"])
+    return [tail(one, Shape.chain(given["draft_tokens"]), batch, CONTEXT, spread) for batch in given["batches"]]
+
+
+def long_outputs() -> list[Capacity]:
+    """A full cache at the end of outputs of each length."""
+    given, drafts = CHOSEN["long"], CHOSEN["tail"]["draft_tokens"]
+    one = Speculation(
+        deployment=chosen_deployment(),
+        drafter=light(CHOSEN["tail"]["drafter_share"]),
+        acceptance=CHOSEN["tail"]["mean"],
+    )
+    return [
+        capacity(one, Shape.chain(drafts), given["prompt"] + output, memory_used=given["memory_used"])
+        for output in given["outputs"]
+    ]
