@@ -55,7 +55,7 @@ QUICK: Mapping[str, Mapping[str, Any]] = {
     "CTR1": {"windows": 4, "choices": 4},
     "CTR2": {"windows": 2, "choices": 8, "long_windows": 2, "long_choices": 4},
     "CTR3": {"windows": 20, "requests": 2, "choices": 4, "max_tokens": 16},
-    "CTR4": {"prompts": 8, "max_tokens": 16},
+    "CTR4": {"prompts": 8, "max_tokens": 16, "stops": 48, "past_the_end": 0.15},
     "CTR5": {"windows": 1, "choices": 4, "prompts": 12, "repeats": 4, "repeated_tokens": 16},
 }
 """Less of everything, so that a calibration ends in two minutes; what needs more tokens than these survives."""

@@ -29,7 +29,6 @@ REFERENCE_WORLDS: Mapping[str, str] = {"fp8-batch-scale": "transformer8-fp8"}
 
 TO_COME: Mapping[str, str] = {
     "batch-row-permuted": "SED2",
-    "count-past-stop": "CTR2 over answers that end by themselves",
     "eos-only-last-checked": "GRD3",
     "fp8-batch-scale": "SED2",
     "grammar-bonus-unmasked": "LAW5",

@@ -1,5 +1,6 @@
 """CTR3: acceptance, per position and overall, measured from valid windows only."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -9,8 +10,9 @@ from specaudit.checks.commands import rerun
 from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
 from specaudit.checks.exhibits import acceptance_by_position
 from specaudit.checks.interface import Budget, Check, budget_of
-from specaudit.checks.windows import block_windows
+from specaudit.checks.windows import counted_windows
 from specaudit.counters.acceptance import Acceptance, Estimate, acceptance
+from specaudit.counters.window import Window
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Verdict
@@ -39,8 +41,9 @@ class AcceptanceLength(Check[AcceptanceSettings]):
     length, which lacks what stops and caps cut off; the draft acceptance rate accepted/proposed, which is not the
     per-token rate; for each position i the share of drafted steps that accept at least i drafts, and the share among
     those that accepted i - 1. Intervals are the ratio estimator's, clustered by window, with Student quantiles, from
-    20 windows on. Violates when the interval excludes the stated range. Conforms when the interval is narrow enough
-    and, where a range is stated, lies within it up to the tolerance.
+    20 windows on. Where no page counts speculation and the answers count their own (vLLM's request metrics, SGLang's
+    meta_info), every answer is a window. Violates when the interval excludes the stated range. Conforms when the
+    interval is narrow enough and, where a range is stated, lies within it up to the tolerance.
 
     Assumptions: windows are independent of each other; prompts and sampling are like those of interest.
 
@@ -55,7 +58,7 @@ class AcceptanceLength(Check[AcceptanceSettings]):
 
     def next_stage(self, plan: Plan, settings: AcceptanceSettings, evidence: Evidence) -> Stage | None:
         """Make traffic in windows, unless another check of the family did."""
-        return ctr_traffic.next_stage(plan, self.id, settings, evidence)
+        return ctr_traffic.next_stage(plan, self.id, settings, evidence, by_answers=True)
 
     def smallest_detectable(self, plan: Plan, settings: AcceptanceSettings, evidence: Evidence) -> Deviation | None:
         """Return the widest half of an interval that the windows can give, were every step all or nothing.
@@ -65,26 +68,30 @@ class AcceptanceLength(Check[AcceptanceSettings]):
         """
         from scipy.special import stdtrit
 
-        if STAGE not in evidence.stages or len(evidence.stages[STAGE].blocks) < 2:
+        if (made := ctr_traffic.made(evidence)) is None:
             return None
-        stage, drafts = evidence.stages[STAGE], evidence.capabilities["subject"].draft_tokens or _ASSUMED_DRAFTS
+        stage, drafts = evidence.stages[made], evidence.capabilities["subject"].draft_tokens or _ASSUMED_DRAFTS
+        windows = len(stage.blocks) if made == STAGE else stage.size
+        if windows < 2:
+            return None
         steps = sum(slot.request.n * slot.request.max_tokens for slot in stage.slots()) / (drafts + 1)
-        quantile = stdtrit(len(stage.blocks) - 1, 1 - budget_of(plan, self.id).alpha / 2)
+        quantile = stdtrit(windows - 1, 1 - budget_of(plan, self.id).alpha / 2)
         widest = float(quantile * drafts / 2 / steps**0.5)
         return Deviation(name="acceptance length", value=widest, unit="tokens per step")
 
     def judge(self, settings: AcceptanceSettings, evidence: Evidence, budget: Budget) -> Finding:
         """Estimate acceptance, and compare it with what was stated."""
-        if STAGE not in evidence.stages:
+        stage = ctr_traffic.made(evidence)
+        if stage is None:
             return self.cannot_say(settings, *ctr_traffic.why_not(evidence))
-        windows = [w.window for w in block_windows(evidence, STAGE) if w.window is not None]
+        windows = [w.window for w in counted_windows(evidence, stage) if w.window is not None]
         measured = acceptance(windows, confidence=1 - budget.alpha)
         if measured is None:
             return self.cannot_say(
                 settings,
                 Verdict.INCONCLUSIVE,
-                "No valid window holds a drafted step, so acceptance is not known.",
-                rerun(evidence.plan, "CTR1"),
+                _nothing_measured(windows),
+                rerun(evidence.plan, "CTR1" if stage == STAGE else self.id),
             )
         length = measured.length
         if length is None:
@@ -94,7 +101,9 @@ class AcceptanceLength(Check[AcceptanceSettings]):
                 "The engine counts neither what was accepted nor how many sequences it served.",
             )
         interval = length.interval
-        verdict, summary = _verdict(settings, measured.windows, length)
+        verdict, summary = _verdict(
+            settings, measured.windows, "valid windows" if stage == STAGE else "answers", length
+        )
         return Finding(
             check=self.id,
             verdict=verdict,
@@ -120,10 +129,22 @@ class AcceptanceLength(Check[AcceptanceSettings]):
         )
 
 
-def _verdict(settings: AcceptanceSettings, windows: int, length: Estimate) -> tuple[Verdict, str]:
+def _nothing_measured(windows: Sequence[Window]) -> str:
+    """Why there is no acceptance length, in a sentence."""
+    told = [(w.accepted, w.draft_tokens) for w in windows if w.drafts is None]
+    accepted, proposed = (sum(count or 0 for count in counts) for counts in zip(*told, strict=True)) if told else (0, 0)
+    if not proposed:
+        return "No valid window holds a drafted step, so acceptance is not known."
+    return (
+        f"The answers say that {accepted:,.0f} of {proposed:,.0f} draft tokens were accepted, a share of "
+        f"{accepted / proposed:.3f}, and not in how many steps: the acceptance length is not known."
+    )
+
+
+def _verdict(settings: AcceptanceSettings, windows: int, unit: str, length: Estimate) -> tuple[Verdict, str]:
     interval = length.interval
     if interval is None:
-        return Verdict.INCONCLUSIVE, f"Only {windows} valid windows hold drafts; fewer than 20 give no interval."
+        return Verdict.INCONCLUSIVE, f"Only {windows} {unit} hold drafts; fewer than 20 give no interval."
     figure = f"{interval.value:.3f} tokens per step ({interval.low:.3f} to {interval.high:.3f})"
     if settings.stated is not None:
         low, high = settings.stated
@@ -134,7 +155,7 @@ def _verdict(settings: AcceptanceSettings, windows: int, length: Estimate) -> tu
             return Verdict.INCONCLUSIVE, f"{said}, which more windows would settle."
     if (interval.high - interval.low) / 2 > settings.tolerance:
         return Verdict.INCONCLUSIVE, f"The acceptance length is known too coarsely: {figure}."
-    return Verdict.CONFORMS, f"The acceptance length is {figure}, from {windows} valid windows."
+    return Verdict.CONFORMS, f"The acceptance length is {figure}, from {windows} {unit}."
 
 
 def _figures(measured: Acceptance) -> dict[str, float]:

@@ -9,11 +9,11 @@ import msgspec
 from specaudit.checks import ctr_traffic
 from specaudit.checks.commands import rerun
 from specaudit.checks.control import no_greedy_decoding, only_copies
-from specaudit.checks.ctr_traffic import STAGE, TrafficSettings
+from specaudit.checks.ctr_traffic import ANSWERS, STAGE, TrafficSettings
 from specaudit.checks.interface import Budget, Check
 from specaudit.checks.seeds import first_seed
 from specaudit.checks.shares import share
-from specaudit.checks.windows import block_windows
+from specaudit.checks.windows import counted_windows, reconciles
 from specaudit.counters.window import Window
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Verdict
@@ -46,7 +46,9 @@ class SpeculationOn(Check[SpeculationSettings]):
     Method: three kinds of windows. In those of the family something must be drafted, or speculation is configured and
     silently off. Answers of one token come from prefill, so that drafts counted in them are placeholders. A greedy
     request that is asked again, alone, is drafted and accepted as before, also by engines whose numerics differ from
-    batch to batch; a coin that is tossed for every draft, whatever the target says, comes out otherwise.
+    batch to batch; a coin that is tossed for every draft, whatever the target says, comes out otherwise. Where no page
+    counts speculation and the answers count their own (vLLM's request metrics, SGLang's meta_info, llama.cpp's
+    timings), every answer is a window.
 
     Null hypothesis: at most the tolerated share of prompts is accepted otherwise when asked again.
 
@@ -70,30 +72,30 @@ class SpeculationOn(Check[SpeculationSettings]):
 
     def next_stage(self, plan: Plan, settings: SpeculationSettings, evidence: Evidence) -> Stage | None:
         """Make the family's windows, then those of single tokens, then those of repeated greedy requests."""
-        if (stage := ctr_traffic.next_stage(plan, self.id, settings, evidence)) is not None:
+        if (stage := ctr_traffic.next_stage(plan, self.id, settings, evidence, by_answers=True)) is not None:
             return stage
         subject = evidence.capabilities.get("subject")
-        if subject is None or not subject.counters:
+        if subject is None or not (subject.counters or subject.counts_in_answers):
             return None
         prompts = choose_prompts(settings.prompts, [subject], plan.seed + 7)
         if SHORT not in evidence.stages:
             seed = first_seed(plan, self.id, "subject", part=1)
             single = Request(prompt=(), sampling=settings.sampling, seed=seed, max_tokens=1)
             block = tuple(_asked(single, index, index) for index in range(len(prompts)))
-            return Stage(name=SHORT, blocks=(block,), scrape=True, prompts=prompts)
+            return Stage(name=SHORT, blocks=(block,), scrape=subject.counters, prompts=prompts)
         if REPEATS in evidence.stages or _cannot_repeat(evidence):
             return None
         seed = first_seed(plan, self.id, "subject", part=2)
         greedy = Request(prompt=(), sampling=GREEDY, seed=seed, max_tokens=settings.repeated_tokens)
         places = [(repeat, index) for repeat in range(settings.repeats) for index in range(len(prompts))]
         blocks = tuple((_asked(greedy, index, slot),) for slot, (_, index) in enumerate(places))
-        return Stage(name=REPEATS, blocks=blocks, scrape=True, prompts=prompts)
+        return Stage(name=REPEATS, blocks=blocks, scrape=subject.counters, prompts=prompts)
 
     def judge(self, settings: SpeculationSettings, evidence: Evidence, budget: Budget) -> Finding:
         """Look for silence, for placeholders, and for coins."""
-        if STAGE not in evidence.stages:
+        if ctr_traffic.made(evidence) is None:
             return self.cannot_say(settings, *ctr_traffic.why_not(evidence))
-        stages = [stage for stage in (STAGE, REPEATS) if stage in evidence.stages]
+        stages = [stage for stage in (STAGE, ANSWERS, REPEATS) if stage in evidence.stages]
         drafting = [w for stage in stages for w in _usable(evidence, stage)]
         if not drafting:
             return self.cannot_say(
@@ -102,7 +104,7 @@ class SpeculationOn(Check[SpeculationSettings]):
         short = _usable(evidence, SHORT) if SHORT in evidence.stages else []
         repeated = _repeated(evidence) if REPEATS in evidence.stages else _Repeated(prompts=0, different=0)
         effect = repeated.effect(settings, budget) if repeated.prompts else None
-        drafts, padded = (int(sum(w.drafts or 0 for w in windows)) for windows in (drafting, short))
+        drafts, padded = (int(sum(map(_drafted, windows))) for windows in (drafting, short))
         verdict, summary = _verdict(settings, evidence, drafting, short, effect)
         return Finding(
             check=self.id,
@@ -156,8 +158,13 @@ def _cannot_repeat(evidence: Evidence) -> str:
 
 def _usable(evidence: Evidence, stage: str) -> list[Window]:
     """Windows that measure what happened, be it that nothing was drafted."""
-    windows = (w.window for w in block_windows(evidence, stage, min_drafts=0) if w.status == "valid")
+    windows = (w.window for w in counted_windows(evidence, stage, min_drafts=0) if reconciles(w))
     return [window for window in windows if window is not None]
+
+
+def _drafted(window: Window) -> float:
+    """Drafted steps of a window, or its draft tokens where the engine does not count steps."""
+    return (window.draft_tokens if window.drafts is None else window.drafts) or 0
 
 
 def _repeated(evidence: Evidence) -> _Repeated:
@@ -165,12 +172,12 @@ def _repeated(evidence: Evidence) -> _Repeated:
     slots = evidence.stages[REPEATS].slots()
     learned = _LEARNING * len({slot.prompt_index for slot in slots})
     blocks: dict[int, list[Window]] = defaultdict(list)
-    for w in block_windows(evidence, REPEATS, min_drafts=0):
-        if w.status == "valid" and w.window is not None and w.block > learned:
+    for w in counted_windows(evidence, REPEATS, min_drafts=0):
+        if reconciles(w) and w.window is not None and w.block > learned:
             blocks[w.block].append(w.window)  # one of each replica, of which any may have answered
     outcomes: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for block, windows in blocks.items():
-        took = sum(w.drafts or 0 for w in windows), sum(w.accepted or 0 for w in windows)
+        took = sum(map(_drafted, windows)), sum(w.accepted or 0 for w in windows)
         outcomes[slots[block - 1].prompt_index].append(took)
     compared = [set(found) for found in outcomes.values() if len(found) > 1]
     return _Repeated(prompts=len(compared), different=sum(len(found) > 1 for found in compared))
@@ -183,7 +190,7 @@ def _verdict(
     short: list[Window],
     effect: Effect | None,
 ) -> tuple[Verdict, str]:
-    drafts, padded = (sum(w.drafts or 0 for w in windows) for windows in (drafting, short))
+    drafts, padded = (sum(map(_drafted, windows)) for windows in (drafting, short))
     emitted = sum(w.generation_tokens or 0 for w in drafting)
     if not drafts:
         return Verdict.VIOLATES, f"Speculation is off in silence: nothing was drafted in {emitted:,.0f} tokens."

@@ -6,6 +6,7 @@ import msgspec
 
 from specaudit.checks.commands import with_option
 from specaudit.checks.seeds import first_seed
+from specaudit.model.capabilities import Capabilities
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Verdict
 from specaudit.model.plan import Plan, PlannedRequest, Stage
@@ -14,6 +15,10 @@ from specaudit.model.suite import CheckSettings
 from specaudit.prompts.choose import choose_prompts
 
 STAGE = "CTR.windows"
+ANSWERS = "CTR.answers"
+"""The same for engines whose answers count their own speculation, and no page does."""
+
+_MOST_ANSWERS = 96
 
 
 class TrafficSettings(CheckSettings, frozen=True, kw_only=True):
@@ -27,14 +32,25 @@ class TrafficSettings(CheckSettings, frozen=True, kw_only=True):
     sampling: Sampling = msgspec.field(default_factory=Sampling)
 
 
-def next_stage(plan: Plan, check_id: str, settings: TrafficSettings, evidence: Evidence) -> Stage | None:
+def next_stage(
+    plan: Plan, check_id: str, settings: TrafficSettings, evidence: Evidence, *, by_answers: bool = False
+) -> Stage | None:
     """Return the windows' requests, unless they were made already or there are no counters to read.
 
     The checks of the family share the stage, so there are as many windows as any of them wants.
+
+    Args:
+        plan: The plan's header.
+        check_id: The check that plans.
+        settings: Its settings.
+        evidence: Of earlier stages.
+        by_answers: Where no page counts speculation and the answers do, ask for answers of one choice each.
     """
     subject = evidence.capabilities.get("subject")
-    if STAGE in evidence.stages or subject is None or not subject.counters:
+    if subject is None or made(evidence) is not None:
         return None
+    if not subject.counters:
+        return _answers(plan, check_id, settings, subject) if by_answers and subject.counts_in_answers else None
     tables = [table for name, table in plan.suite.checks.items() if name.startswith("CTR")]
     windows = max([settings.windows, *(table["windows"] for table in tables if "windows" in table)])
     count = windows * settings.requests
@@ -57,6 +73,26 @@ def next_stage(plan: Plan, check_id: str, settings: TrafficSettings, evidence: E
     size = settings.requests
     blocks = tuple(tuple(requests[start : start + size]) for start in range(0, count, size))
     return Stage(name=STAGE, blocks=blocks, scrape=True)
+
+
+def _answers(plan: Plan, check_id: str, settings: TrafficSettings, subject: Capabilities) -> Stage:
+    count = min(settings.windows * settings.requests, _MOST_ANSWERS)
+    prompts = choose_prompts(count, [subject], plan.seed + 2)
+    seed = first_seed(plan, check_id, "subject")
+    block = tuple(
+        PlannedRequest(
+            arm="subject",
+            prompt_index=index % len(prompts),
+            request=Request(prompt=(), sampling=settings.sampling, seed=seed + index, max_tokens=settings.max_tokens),
+        )
+        for index in range(count)
+    )
+    return Stage(name=ANSWERS, blocks=(block,), prompts=prompts)
+
+
+def made(evidence: Evidence) -> str | None:
+    """Return the stage of the family's traffic, None where it was not planned yet."""
+    return next((stage for stage in (STAGE, ANSWERS) if stage in evidence.stages), None)
 
 
 def why_not(evidence: Evidence) -> tuple[Verdict, str, str]:

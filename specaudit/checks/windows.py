@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from specaudit.counters.acceptance import Acceptance, acceptance
+from specaudit.counters.answer_windows import answer_window
+from specaudit.counters.answers import AnswerError, read_answer
 from specaudit.counters.interface import Reading
 from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
@@ -66,6 +68,40 @@ def whole_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
     slots = [(slot, planned.engine) for slot, planned in enumerate(evidence.stages[stage].slots()) if slot >= skipped]
     responses = [evidence.response(stage, slot) for slot, engine in slots if engine == "subject"]
     return _around(len(blocks), readings[first], readings[len(blocks)], responses, shown=_shows_all(evidence))
+
+
+def answer_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
+    """Return a window for each answer that counts its own speculation; the slots of the stage are the blocks."""
+    windows: list[BlockWindow] = []
+    for slot, planned, response in evidence.answered(stage, "subject"):
+        if response is None or response.speculation is None or planned.request.n != 1:
+            continue
+        billed = max(0, response.completion_tokens) if response.completion_tokens is not None else None
+        told = {**response.speculation, "usage": {"completion_tokens": billed}}
+        try:
+            counts = read_answer(told)
+        except AnswerError as error:
+            windows.append(BlockWindow(block=slot + 1, status="void", reasons=(str(error),), window=None))
+            continue
+        if counts is None:
+            continue
+        judged = answer_window(counts, _generated(response, shown=_shows_all(evidence)))
+        windows.append(BlockWindow(block=slot + 1, status=judged.status, reasons=judged.reasons, window=judged))
+    return windows
+
+
+def reconciles(window: BlockWindow) -> bool:
+    """Whether a window counts what was received and nothing else, be it without positions to hold it against."""
+    return window.status == "valid" or (
+        window.status == "unverified" and window.window is not None and bool(window.window.reconciled)
+    )
+
+
+def counted_windows(evidence: Evidence, stage: str, *, min_drafts: int = 1) -> list[BlockWindow]:
+    """Return the windows of the stage from the metrics pages, or from the answers where no page counts speculation."""
+    if evidence.capabilities["subject"].counters:
+        return block_windows(evidence, stage, min_drafts=min_drafts)
+    return answer_windows(evidence, stage)
 
 
 def coverage(evidence: Evidence, *stages: str) -> Acceptance | None:
@@ -197,10 +233,14 @@ def _shows_all(evidence: Evidence) -> bool:
 def _generated(response: Response, *, shown: bool) -> int:
     """Tokens received in a response; as billed only where the engine does not show all tokens.
 
-    Bills are no measure of what was generated: llama.cpp (b11549) bills one choice of n.
+    Bills are no measure of what was generated: llama.cpp (b11549) bills one choice of n. But a token that ends an
+    answer is generated, and not shown by every engine.
     """
     tokens = [completion.tokens for completion in response.completions]
     received = [len(found) for found in tokens if found is not None]
     if (len(received) < len(tokens) or not shown) and response.completion_tokens is not None:
         return response.completion_tokens
-    return sum(received)
+    arrived, ended = sum(received), sum(completion.finish_reason != "length" for completion in response.completions)
+    if response.completion_tokens is not None and arrived < response.completion_tokens <= arrived + ended:
+        return response.completion_tokens
+    return arrived

@@ -197,7 +197,7 @@ def _unheard_trimming(window: Window, answers: Sequence[AnswerCounts]) -> Iterat
             name="unheard-trimming",
             meaning="wrong",
             what=f"the counters have {window.draft_tokens:,.0f} draft tokens and the answers {sum(told):,}: drafts "
-            "were trimmed after they had been counted",
+            "were trimmed after they had been counted, or padding counts",
         )
 
 

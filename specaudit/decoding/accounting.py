@@ -55,6 +55,7 @@ class Counters:
         computed_tokens: tokens that the target read: prompts, drafts, and what was replayed.
         replayed_tokens: tokens among them that it read again after a preemption.
         wasted_tokens: tokens planned ahead for requests that had ended by then.
+        restarts: how often the process has begun anew, with all others at 0.
     """
 
     accepted_per_position: tuple[int, ...]
@@ -71,6 +72,7 @@ class Counters:
     computed_tokens: int = 0
     replayed_tokens: int = 0
     wasted_tokens: int = 0
+    restarts: int = 0
 
     def __add__(self, other: "Counters") -> "Counters":
         pairs = zip(self.accepted_per_position, other.accepted_per_position, strict=True)

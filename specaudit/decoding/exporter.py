@@ -39,7 +39,7 @@ class Exporter:
                 "process_start_time_seconds",
                 "gauge",
                 "Start time of the process since unix epoch in seconds.",
-                [({}, self._process_start)],
+                [({}, self._process_start + counters.restarts)],
             ),
             *(self.speculation(counters) if counters.accepted_per_position else ()),
             *self.state(running, waiting),

@@ -1,8 +1,10 @@
 """Controls: decoders that are unusual and right. An audit that reports one of them is wrong."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from specaudit.decoding.accounting import Accounting, Counters
 from specaudit.decoding.arrays import FloatArray
 from specaudit.decoding.block import Block
 from specaudit.decoding.decoder import SpeculativeDecoder
@@ -18,6 +20,9 @@ from specaudit.decoding.verify.sampler_match import SamplerMatchVerifier
 from specaudit.decoding.worlds import SmallModel, TreeModel, World
 from specaudit.mutants.registry import register_control
 from specaudit.mutants.state import KvOffByOne
+
+_RESTARTED_BEHIND = 1000
+"""Requests of a life: two restarts or so in an audit's windows."""
 
 
 class SamplerMatch(SpeculativeDecoder):
@@ -142,6 +147,31 @@ def fp8_target(world: World, **options: Any) -> SpeculativeDecoder:
     return SpeculativeDecoder(world, **options)
 
 
+class Restarting(Accounting):
+    """The process is restarted now and then: all counters begin at 0 again, and the page says when.
+
+    Windows between two readings that hold a restart are void, and nothing is wrong with the counters.
+
+    Seen: every engine in production.
+
+    Args:
+        draft_tokens: as for every accounting.
+    """
+
+    def __init__(self, draft_tokens: int) -> None:
+        super().__init__(draft_tokens)
+        self._served = 0
+
+    def finish(self, **ended: int) -> None:
+        """Count requests that ended, and begin anew behind the thousandth."""
+        super().finish(**ended)
+        self._served += ended["stopped"] + ended["at_length"]
+        if self._served >= _RESTARTED_BEHIND:
+            self._served = 0
+            lives = self.counters.restarts + 1
+            self.counters = Counters(accepted_per_position=(0,) * self._width, restarts=lives)
+
+
 def _drafting_with(world: World, model: Transformer, **options: Any) -> SpeculativeDecoder:
     return SpeculativeDecoder(replace(world, drafter=SmallModel(model=model)), **options)
 
@@ -165,6 +195,7 @@ register_control("greedy-draft", control=greedy_draft, build=greedy_draft)
 register_control("tree-drafting", control=tree_drafting, build=tree_drafting)
 register_control("adaptive-length", control=adaptive_length, build=adaptive_length)
 register_control("async-scheduling", control=async_scheduling, build=async_scheduling)
+register_control("restart", control=Restarting, build=partial(SpeculativeDecoder, accounting=Restarting))
 register_control("preemption", control=preempting, build=preempting)
 register_control(
     "draft-only-kv-overtrim", control=draft_kv_overtrimmed, build=draft_kv_overtrimmed, world="transformer8"

@@ -85,7 +85,7 @@ def test_the_family_shares_its_windows(healthy: Evidence) -> None:
 
 
 def test_without_counters_it_is_not_applicable() -> None:
-    evidence = drive(CHECK, SETTINGS, engine(), counters=False)
+    evidence = drive(CHECK, SETTINGS, engine(), counters=False, counts_in_answers=False)
     finding = CHECK.judge(SETTINGS, evidence, BUDGET)
     assert finding.verdict is Verdict.NOT_APPLICABLE
     assert "no speculation counters" in finding.summary

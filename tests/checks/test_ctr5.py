@@ -85,4 +85,18 @@ def test_its_stages(healthy: Evidence) -> None:
 
 
 def test_without_counters_it_is_not_applicable() -> None:
-    assert judged("reference", counters=False).verdict is Verdict.NOT_APPLICABLE
+    assert judged("reference", counters=False, counts_in_answers=False).verdict is Verdict.NOT_APPLICABLE
+
+
+BY_ANSWERS = {"counters": False, "counts_in_answers": True}
+
+
+def test_where_no_page_counts_the_answers_do() -> None:
+    finding = judged("reference", **BY_ANSWERS)
+    assert finding.verdict is Verdict.CONFORMS, finding.summary
+    assert finding.measured["prompts repeated"] == 16
+
+
+@pytest.mark.parametrize("mutant", ["spec-silently-off", "synthetic-acceptance"])
+def test_it_kills_by_answers(mutant: str) -> None:
+    assert judged(mutant, **BY_ANSWERS).verdict is Verdict.VIOLATES

@@ -1,6 +1,7 @@
 """LMDeploy (0.18): vLLM's speculation series, beside gauges of the lifetime that are not read.
 
-The per-position series appear with the first draft at each position.
+The per-position series appear with the first draft at each position. An early version (commit 0168eed) counts every
+generated token twice; its windows are void beside what a client received.
 """
 
 from specaudit.counters.dialects.vllm import VllmSchema
