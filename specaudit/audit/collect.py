@@ -67,6 +67,7 @@ class Collector:
         self._shard = shard
         self._tokenized: dict[tuple[Role, str], tuple[int, ...] | None] = {}
         self._failures: dict[Role, int] = dict.fromkeys(engines, 0)  # by the role whose engine is asked
+        self._answered: dict[Role, str] = {}  # what was answered last, and when
         self._slowed: set[Role] = set()
 
     async def collect(self, stage: Stage) -> None:
@@ -135,6 +136,7 @@ class Collector:
             self._stop_if_dead(stage, task, failure)
         else:
             self._failures[task.planned.engine] = 0
+            self._answered[task.planned.engine] = f"request {task.slot + 1} of stage {stage.name}, at {_now()}"
             self._listener(RequestEnded(answered=True, tokens=response.received))
 
     def _stop_if_dead(self, stage: Stage, task: _Task, failure: EngineFailure) -> None:
@@ -144,8 +146,11 @@ class Collector:
         refuses = failure.failure.status in REFUSED_FOR_GOOD
         did = "refuses what is asked of it" if refuses else "stopped answering"
         hint = "specaudit run --resume DIR, when it answers again"
+        last = self._answered.get(arm)
+        before = f"Its last answer was to {last}." if last else "It has answered nothing since collecting began."
         raise CouldNotTest(
-            f"The {arm} {did} at request {task.slot + 1} of stage {stage.name}: {failure.failure.message}",
+            f"The {arm} {did} at request {task.slot + 1} of stage {stage.name}, at {_now()}: "
+            f"{failure.failure.message} {before}",
             hint="Leave the check out with --ignore, or change its requests in the suite" if refuses else hint,
         ) from failure
 

@@ -144,7 +144,10 @@ def test_what_may_have_been_drawn_or_is_refused_for_good_is_never_asked_again(tm
 
 def test_a_dead_engine_stops_collecting(tmp_path: Path) -> None:
     engine = FakeEngine(lambda seed, _: CONNECT if seed >= 5 else answer(seed))
-    with pytest.raises(CouldNotTest, match=r"The subject stopped answering at request 6 of stage T1: Nothing answers."):
+    with pytest.raises(
+        CouldNotTest,
+        match=r"at request 6 of stage T1, at \S+: Nothing answers\. Its last answer was to request 5 of stage T1, at \S+\.",
+    ):
         collected(tmp_path, made_stage([20, 20]), engine, concurrency=1)
     evidence = read_evidence(tmp_path)
     assert [entry.slot for entry in attempts(evidence) if entry.response] == [0, 1, 2, 3, 4]

@@ -254,5 +254,7 @@ def test_a_server_that_dies_in_mid_run_leaves_evidence_and_a_reason(
     killer.join()
     subject.process.communicate(timeout=10)
     assert ran.code == 3
-    assert re.search(r"The subject stopped answering at request \d+ of stage GRD1: ", ran.out)
+    assert re.search(
+        r"The subject stopped answering at request \d+ of stage GRD1, at \S+: ", ran.out.replace("\n", " ")
+    )
     assert len(read_evidence(Path("out")).attempts()) >= 30

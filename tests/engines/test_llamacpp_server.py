@@ -1,0 +1,105 @@
+"""Audits of llama.cpp itself, from its prebuilt wheel: what is lossless conforms, what is not is caught.
+
+Few tokens each; `tests/engines/run.sh llamacpp` asks for more, at a tolerance of .03.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from specaudit.audit.record import FILE_NAME, read_evidence
+from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.suites import load_suite
+from specaudit.model.report import Report
+
+pytest.importorskip("xllamacpp", reason="the prebuilt llama.cpp is for Linux on x86-64")
+
+from tests.engines.llamacpp.fleet import Fleet
+
+SAMPLE = b'"stage":"LAW1.sample.0"'
+QUICK = load_suite(str(Path(__file__).parent / "llamacpp" / "quick.toml"))
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    servers = Fleet(tmp_path_factory.mktemp("llamacpp"))
+    yield servers
+    servers.stop()
+
+
+def audit(fleet: Fleet, subject: str, out: Path, *checks: str, engine: str | None = None) -> Report:
+    """Audit one way to decode against plain decoding."""
+    return run_audit(
+        Audit(
+            suite=QUICK,
+            out=out,
+            endpoint=f"{fleet[subject]}/v1",
+            reference=f"{fleet['plain']}/v1",
+            metrics=None if subject == "plain-too" else f"{fleet[subject]}/metrics",
+            engine=engine,
+            select=checks,
+        )
+    )
+
+
+def verdicts(report: Report) -> dict[str, str]:
+    return {finding.check: str(finding.verdict) for finding in report.findings}
+
+
+@pytest.mark.parametrize("subject", ["greedy", "probabilistic", "n-gram"])
+def test_lossless_ways_to_draft_conform(fleet: Fleet, tmp_path: Path, subject: str) -> None:
+    report = audit(fleet, subject, tmp_path, "GRD1", "LAW1")
+    assert verdicts(report) == {"GRD1": "conforms", "LAW1": "conforms"}
+    assert read_evidence(tmp_path).capabilities["subject"].engine == "llama.cpp"
+
+
+def test_plain_decoding_deviates_from_plain_decoding_in_nothing_and_shows_no_verifier(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    report = audit(fleet, "plain-too", tmp_path, "GRD1", "LAW1")
+    assert verdicts(report) == {"GRD1": "inconclusive", "LAW1": "inconclusive"}
+    effects = [finding.effect for finding in report.findings]
+    assert all(effect is not None and effect.high < effect.tolerance for effect in effects)
+
+
+def test_acceptance_by_chance_violates_in_under_2000_tokens(fleet: Fleet, tmp_path: Path) -> None:
+    report = audit(fleet, "synth", tmp_path, "GRD1", "LAW1")
+    assert verdicts(report) == {"GRD1": "violates", "LAW1": "violates"}
+    assert report.tokens["subject"] < 2000
+
+
+@pytest.mark.parametrize(("subject", "verdict"), [("probabilistic", "violates"), ("greedy", "conforms")])
+def test_the_adaptive_sampler_is_not_what_sampled_drafts_are_verified_by(
+    fleet: Fleet, tmp_path: Path, subject: str, verdict: str
+) -> None:
+    report = audit(fleet, subject, tmp_path, "LAW1", engine="llamacpp:adaptive_target=0.5")
+    assert verdicts(report) == {"LAW1": verdict}
+
+
+def test_an_engine_that_dies_in_mid_run(fleet: Fleet, tmp_path: Path) -> None:
+    """Exit code 3, the evidence kept, and said when it died and after which request."""
+    assert fleet["plain-too"]
+    evidence = tmp_path / FILE_NAME
+
+    def kill_in_time() -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and (not evidence.exists() or evidence.read_bytes().count(SAMPLE) < 30):
+            time.sleep(0.005)
+        fleet.kill("plain-too")
+
+    killer = threading.Thread(target=kill_in_time)
+    killer.start()
+    report = audit(fleet, "plain-too", tmp_path, "LAW1")
+    killer.join()
+    assert report.exit_code == 3
+    said = r"The subject stopped answering at request \d+ of stage LAW1\.sample\.0, at \S+: .*"
+    assert re.match(
+        said + r" Its last answer was to request \d+ of stage LAW1\.sample\.0, at \S+", report.stopped or ""
+    )
+    kept = read_evidence(tmp_path)
+    assert sum(attempt.response is not None for attempt in kept.attempts()) >= 40
+    assert not kept.sealed
