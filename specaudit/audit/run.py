@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -25,6 +24,7 @@ from specaudit.checks.sameness import SAME_PROMPTS, prompts_differ
 from specaudit.checks.selfsame import SELF
 from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
+from specaudit.engines.addresses import same_origin
 from specaudit.engines.interface import Access, Engine, EngineFailure, Scraper
 from specaudit.engines.metrics import MetricsAddress
 from specaudit.engines.pace import Pacer
@@ -275,23 +275,14 @@ def _engine(arm: Arm, audit: Audit, plan: Plan, pacer: Pacer) -> Engine:
 
 def _access(audit: Audit, plan: Plan, address: str | None, key: str | None = None) -> Access:
     """How to reach an address: what is meant for one origin is never shown to another."""
-    same_origin = address is None or audit.endpoint is None or _origin(address) == _origin(audit.endpoint)
+    shared = address is None or audit.endpoint is None or same_origin(address, audit.endpoint)
     return Access(
-        api_key=key or (audit.api_key if same_origin else None),
-        headers=audit.headers if same_origin else {},
+        api_key=key or (audit.api_key if shared else None),
+        headers=audit.headers if shared else {},
         ca_file=audit.ca_file,
         timeout=audit.timeout,
         connections=plan.concurrency,
     )
-
-
-def _origin(address: str) -> tuple[str, str | None, int | None] | None:
-    """Scheme, host and port, as in a browser's same-origin rule; None where they cannot be told."""
-    try:
-        parts = urlsplit(address)
-        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    except ValueError:
-        return None
 
 
 def _scrapers(audit: Audit, plan: Plan, engines: Mapping[Role, Engine]) -> dict[str, Scraper]:

@@ -8,6 +8,7 @@ import click
 
 COMMANDS = {
     "run": "run an audit: plan, collect, judge, report",
+    "doctor": "say what an endpoint reveals, which checks that supports, and what would allow more",
     "plan": "say what an audit asks, what it costs and what it sees; sends nothing",
     "analyze": "judge recorded evidence again, offline",
     "report": "write a report of recorded evidence: JSON, JUnit, GitHub, Markdown",

@@ -19,3 +19,17 @@ def public_address(url: str) -> str:
     if not parts.netloc:  # no scheme, so the user name may stand anywhere before the host
         return re.split("[?#]", url, maxsplit=1)[0].rpartition("@")[2]
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Say whether two addresses have one origin: what is meant for one is never shown to another."""
+    return _origin(one) == _origin(other)
+
+
+def _origin(address: str) -> tuple[str, str | None, int | None] | None:
+    """Scheme, host and port, as in a browser's same-origin rule; None where they cannot be told."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None

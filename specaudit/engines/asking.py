@@ -1,5 +1,6 @@
 """Asking a server while it is probed: patiently, within the budget, and with a note of every exchange."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from specaudit.engines.call import call
@@ -51,6 +52,13 @@ class Asker:
         """What requests are called in the notes."""
         return f"POST /{self.manner.path.removeprefix('/')}"
 
+    async def page(self, path: str) -> Mapping[str, Any] | None:
+        """Return a JSON page of the server's own; None where there is none."""
+        try:
+            return await self._client.get_json(path)
+        except EngineFailure:
+            return None
+
     async def models(self) -> dict[str, Any]:
         """Return the list of models.
 
@@ -59,8 +67,8 @@ class Asker:
         """
         return await self._pacer.patiently(lambda: self._client.get_json("models"), 0)
 
-    async def ask(self, request: Request) -> Response:
-        """Return the answer to a request.
+    async def ask(self, request: Request, further: Mapping[str, Any] | None = None) -> Response:
+        """Return the answer to a request, with further fields sent beside as they are.
 
         Raises:
             EngineFailure: there is none.
@@ -68,7 +76,8 @@ class Asker:
         most = at_most(request)
         try:
             response = await self._pacer.patiently(
-                lambda: call(self._client, self.manner, request, tokenizer=self._tokenizer), most.tokens
+                lambda: call(self._client, self.manner, request, tokenizer=self._tokenizer, further=further),
+                most.tokens,
             )
         except EngineFailure as error:
             self.spent += most if error.failure.lost else NOTHING

@@ -1,9 +1,12 @@
 """One call of a server: a request goes out, a Response comes back."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
 from specaudit.engines.http import HttpClient
-from specaudit.engines.interface import EngineFailure
+from specaudit.engines.interface import EngineFailure, NotOffered
 from specaudit.engines.manner import Manner
 from specaudit.model.completion import Completion, Response
 from specaudit.model.entries import Failure
@@ -11,7 +14,14 @@ from specaudit.model.request import Request
 from specaudit.prompts.tokenizers import Tokenizer
 
 
-async def call(client: HttpClient, manner: Manner, request: Request, *, tokenizer: Tokenizer | None = None) -> Response:
+async def call(
+    client: HttpClient,
+    manner: Manner,
+    request: Request,
+    *,
+    tokenizer: Tokenizer | None = None,
+    further: Mapping[str, Any] | None = None,
+) -> Response:
     """Ask a server for completions.
 
     Args:
@@ -19,6 +29,7 @@ async def call(client: HttpClient, manner: Manner, request: Request, *, tokenize
         manner: how it has to be asked.
         request: what is asked.
         tokenizer: finds where reasoning ends, and divides text into tokens where the manner says so.
+        further: fields that are sent beside, as they are.
 
     Raises:
         EngineFailure: there is no usable answer, or the request needs something that the server refuses.
@@ -26,8 +37,8 @@ async def call(client: HttpClient, manner: Manner, request: Request, *, tokenize
     request = await manner.form.prepared(client, request)
     fields = manner.fields(request)
     if message := manner.cannot_ask(request, fields, client.where):
-        raise EngineFailure(Failure(reason="status", message=message, status=400, lost=False))
-    answered = await client.post(manner.path, manner.body(fields))
+        raise NotOffered(message)
+    answered = await client.post(manner.path, manner.body(fields) | dict(further or {}))
     try:
         response = manner.form.read(answered, request)
     except ValueError as error:

@@ -26,6 +26,13 @@ class EngineFailure(Exception):
         self.failure = failure
 
 
+class NotOffered(EngineFailure):
+    """A request that was not sent: the engine has no way to ask for it, or refuses what it needs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Failure(reason="status", message=message, status=400, lost=False))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Access:
     """How to reach an engine. Never recorded: it holds the key."""

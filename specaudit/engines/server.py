@@ -76,6 +76,8 @@ class ServerEngine:
         self._manner = manner
         self._tokenizer = tokenizer
         self._pacer = access.pacer
+        self.asker = Asker(self._client, manner, tokenizer, access.pacer)
+        """Asks as probing does, with a note of every exchange; in the manner that probing has settled."""
         self._recogniser = recogniser
 
     def law(self) -> RevealedLaw | None:
@@ -104,9 +106,9 @@ class ServerEngine:
         Raises:
             CouldNotTest: it cannot be reached, refuses the key, does not serve the model, or speaks no JSON.
         """
-        asker = Asker(self._client, self._manner, self._tokenizer, self._pacer)
-        probe = await Prober(asker, self._tokenizer, self._recognised).probe()
-        self._manner = asker.manner
+        self.asker = Asker(self._client, self._manner, self._tokenizer, self._pacer)
+        probe = await Prober(self.asker, self._tokenizer, self._recognised).probe()
+        self._manner = self.asker.manner
         return probe
 
     async def _recognised(self, listing: Mapping[str, Any]) -> Recognised:

@@ -3,6 +3,7 @@
 Few tokens each; `tests/engines/run.sh llamacpp` asks for more, at a tolerance of .03.
 """
 
+import asyncio
 import re
 import threading
 import time
@@ -14,13 +15,14 @@ import pytest
 from specaudit.audit.record import FILE_NAME, read_evidence
 from specaudit.audit.run import Audit, run_audit
 from specaudit.audit.suites import load_suite
+from specaudit.doctor.examine import MOST_REQUESTS, Asked, examine
 from specaudit.model.report import Report
 
 pytest.importorskip("xllamacpp", reason="the prebuilt llama.cpp is for Linux on x86-64")
 
 from tests.engines.llamacpp.fleet import Fleet
 
-SAMPLE = b'"stage":"LAW1.sample.0"'
+SAMPLE = b'"stage":"LAW1.sample.'
 QUICK = load_suite(str(Path(__file__).parent / "llamacpp" / "quick.toml"))
 
 
@@ -96,10 +98,32 @@ def test_an_engine_that_dies_in_mid_run(fleet: Fleet, tmp_path: Path) -> None:
     report = audit(fleet, "plain-too", tmp_path, "LAW1")
     killer.join()
     assert report.exit_code == 3
-    said = r"The subject stopped answering at request \d+ of stage LAW1\.sample\.0, at \S+: .*"
+    said = r"The subject stopped answering at request \d+ of stage LAW1\.sample\.\d, at \S+: .*"
     assert re.match(
-        said + r" Its last answer was to request \d+ of stage LAW1\.sample\.0, at \S+", report.stopped or ""
+        said + r" Its last answer was to request \d+ of stage LAW1\.sample\.\d, at \S+", report.stopped or ""
     )
     kept = read_evidence(tmp_path)
     assert sum(attempt.response is not None for attempt in kept.attempts()) >= 40
     assert not kept.sealed
+
+
+@pytest.mark.parametrize(
+    ("subject", "speculating", "logprobs"),
+    [
+        ("greedy", "yes", "zeros on verification steps"),
+        ("draft-without-type", "configured, but not speculating", "all 32 positions"),
+    ],
+)
+def test_the_doctor_sees_what_is_on_and_what_is_wrong(
+    fleet: Fleet, subject: str, speculating: str, logprobs: str
+) -> None:
+    endpoint = fleet[subject]
+    found = asyncio.run(examine(Asked(endpoint=f"{endpoint}/v1", metrics=f"{endpoint}/metrics")))
+    items = {item.question: f"{item.state}: {item.answer}" for item in found.items}
+    assert speculating in items["Is speculation really on?"]
+    assert logprobs in items["Are logprobs right in long answers?"]
+    assert items["Which engine is it?"].startswith("yes: llama.cpp")
+    assert found.spent.requests < MOST_REQUESTS
+    treated = {one.name: one.treatment for one in found.parameters}
+    assert all(treated[name] == "honoured" for name in ("seed", "top_k", "top_p", "min_p", "logit_bias", "stop"))
+    assert treated["bad_words"] == "not offered"

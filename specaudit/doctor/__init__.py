@@ -1,0 +1,1 @@
+"""What an endpoint reveals, found by asking it: a checklist, the checks that it supports, and what would allow more."""

@@ -1,0 +1,32 @@
+"""What a vLLM server tells of how it schedules and runs its model; seldom anything: then a table says what decides."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from specaudit.doctor.advice import vllm_state
+from specaudit.model.checkup import Item
+
+PAGE = "/server_info"
+"""Served in development mode only (VLLM_SERVER_DEV_MODE=1); its text holds the whole configuration."""
+
+
+def vllm_items(page: Mapping[str, Any] | None) -> Iterator[Item]:
+    """Yield whether scheduling is asynchronous and which model runner is used, as far as the server tells."""
+    told = "" if page is None else str(page.get("vllm_config", ""))
+    found = re.search(r"async_scheduling['\"]?\s*[=:]\s*(True|False|true|false)", told)
+    answer = "the server does not tell; what switches it off in silence is listed below"
+    question = "Is scheduling asynchronous?"
+    if found is None:
+        yield Item(topic="engine", question=question, state="unknown", answer=answer)
+    else:
+        on = found[1].lower() == "true"
+        yield Item(topic="engine", question=question, state="yes" if on else "no", answer="as /server_info tells")
+    state = vllm_state()
+    yield Item(
+        topic="engine",
+        question="Which model runner is it?",
+        state="unknown",
+        answer=f"the server does not tell; its log does. Requests live, old: {state['old']}; new: {state['new']}. "
+        f"{state['needs'].capitalize()}",
+    )
