@@ -164,7 +164,7 @@ def test_a_death_under_concurrency_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("failure", [status(400), TIMEOUT], ids=["400", "timeout"])
 def test_an_engine_that_refuses_everything_is_given_up(tmp_path: Path, failure: Failure) -> None:
     engine = FakeEngine(lambda seed, _: failure)
-    with pytest.raises(CouldNotTest, match=rf"at request {FAILURES_IN_A_ROW} of stage T1: {failure.message}"):
+    with pytest.raises(CouldNotTest, match=rf"at request {FAILURES_IN_A_ROW} of stage T1, at \S+: {failure.message}"):
         collected(tmp_path, made_stage([100]), engine, concurrency=1)
     assert len(engine.asked) == FAILURES_IN_A_ROW
     assert len(attempts(read_evidence(tmp_path))) == FAILURES_IN_A_ROW
