@@ -152,8 +152,16 @@ class Billing(Check[BillingSettings]):
             witness=max(wrong, key=lambda one: one.billed > one.most).witness if wrong else None,
             notes=() if stopped is None else _notes(stopped),
             assumptions=("tokens are those that the engine reveals", "no other client used the subject"),
-            next_step=rerun(evidence.plan, self.id) if verdict is not Verdict.CONFORMS else "",
+            next_step=_next_step(evidence.plan, verdict, stopped),
         )
+
+
+def _next_step(plan: Plan, verdict: Verdict, stopped: Endings | None) -> str:
+    if verdict is Verdict.CONFORMS:
+        return ""
+    if verdict is Verdict.INCONCLUSIVE and stopped is not None and not stopped.answers:
+        return "Write past_the_end = 1 under [checks.CTR4] of a suite: the engine stops at no token id (stop_token_ids)"
+    return rerun(plan, "CTR4")
 
 
 def _verdict(

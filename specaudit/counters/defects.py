@@ -18,6 +18,10 @@ Meaning = Literal["wrong", "void", "bias"]
 _RARE_NATS = 21.0
 """Steps that all reject are a defect where that would happen once in a billion: e^-21."""
 
+_FEW = 5
+"""Sequences that may all reject for reasons of their own, as a greedy one does that runs in a circle: the steps of one
+sequence are no independent trials."""
+
 _SHORT_DRAFTS = 2
 """Drafts per sequence that the cap may cut short, and that are followed by a bonus token nevertheless."""
 
@@ -217,7 +221,7 @@ def _past_the_drafters_limit(windows: Sequence[Window]) -> Iterator[Defect]:
         return
     share = min(accepting / drafts_there, 1 - 1e-9)
     for window, drafts, accepted in measured:
-        if accepted == 0 and -drafts * log1p(-share) > _RARE_NATS:
+        if accepted == 0 and (window.sequences or 0) >= _FEW and -drafts * log1p(-share) > _RARE_NATS:
             yield Defect(
                 name="past-the-drafters-limit",
                 meaning="wrong",

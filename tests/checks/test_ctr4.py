@@ -112,6 +112,7 @@ def test_stops_that_the_engine_ignores_leave_it_open() -> None:
     finding = judged("reference", spoil=ignored)
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert "no stop was seen to fall inside an accepted block" in finding.summary
+    assert "past_the_end = 1" in finding.next_step
 
 
 def test_the_stop_token_is_neither_the_commonest_nor_the_rarest() -> None:

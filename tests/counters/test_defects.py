@@ -51,6 +51,8 @@ def test_a_draft_past_the_drafters_limit() -> None:
     assert [defect.name for defect in defects_among(windows)] == ["past-the-drafters-limit"]
     assert "none of 4,500 draft tokens" in defects_among(windows)[0].what
     assert defects_among(windows[:1]) == ()
+    lone = between(vllm_page(**short), vllm_page(**{**long, "generation": 2641, "sequences": 41}))
+    assert defects_among([windows[0], lone]) == (), "a greedy request that runs in a circle is no padding"
     few = between(vllm_page(**short), vllm_page(**{**short, "drafts": 401, "draft_tokens": 1203, "generation": 1141}))
     assert defects_among([windows[0], few]) == ()
 
