@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specaudit.cli.claim_price import price_command
+from specaudit.cli.claim_simulate import simulate_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,3 +145,4 @@ def _exit_code(judgements: list[Judgement], *, allow_inconclusive: bool) -> int:
 
 
 command.add_command(price_command)
+command.add_command(simulate_command)

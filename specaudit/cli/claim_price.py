@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:
-    from specaudit.claims.architecture import Architecture
-    from specaudit.claims.drafters import Drafter
-    from specaudit.claims.tables import Table
-    from specaudit.claims.tokens import Shape
+from specaudit.cli.deployment_options import COUNT, SHARE, deployment_options, speculation_of
 
-_FILE = click.Path(path_type=Path)
-_COUNT = click.IntRange(1, 1_048_576)
-_SHARE = click.FloatRange(0, 1, min_open=True)
-DRAFTERS = "model:NAME, share:X, eagle, eagle3, mtp, blind, lookup"
+if TYPE_CHECKING:
+    from specaudit.claims.tokens import Shape
 
 
 @click.command("price", short_help="step times, best draft lengths, where speculation loses")
-@click.option("--model", metavar="NAME", required=True, help="The target, by its name in the model table.")
-@click.option("--device", metavar="NAME", required=True, help="By its name in the hardware table.")
-@click.option("--devices", metavar="N", type=_COUNT, default=1, show_default=True, help="Sharing every layer.")
-@click.option("--precision", metavar="NAME", default="bf16", show_default=True, help="Of the weights.")
-@click.option("--cache-precision", metavar="NAME", help="Of keys and values.  [default: fp8 if weights are, else bf16]")
-@click.option("--drafter", metavar="KIND", default="eagle3", show_default=True, help=f"One of {DRAFTERS}.")
+@deployment_options
 @click.option(
     "--acceptance", metavar="A", type=click.FloatRange(0, 1), default=0.7, show_default=True, help="Of a draft."
 )
@@ -39,38 +27,14 @@ DRAFTERS = "model:NAME, share:X, eagle, eagle3, mtp, blind, lookup"
     show_default=True,
     help="In trees: acceptance of a child whose elders were rejected, over that of a first one.",
 )
-@click.option("--batch", "batches", metavar="N", type=_COUNT, multiple=True, help="Repeatable.  [default: 1, 4, … 512]")
+@click.option("--batch", "batches", metavar="N", type=COUNT, multiple=True, help="Repeatable.  [default: 1, 4, … 512]")
 @click.option(
-    "--context", "contexts", metavar="N", type=_COUNT, multiple=True, help="Repeatable.  [default: 1024, 8192, 32768]"
+    "--context", "contexts", metavar="N", type=COUNT, multiple=True, help="Repeatable.  [default: 1024, 8192, 32768]"
 )
-@click.option("--spread", metavar="S", type=_SHARE, help="Standard deviation of acceptance over requests: tells tails.")
-@click.option("--bandwidth", metavar="X", type=_SHARE, default=0.75, show_default=True, help="Share that is reached.")
-@click.option("--compute", metavar="X", type=_SHARE, default=0.5, show_default=True, help="Share that is reached.")
-@click.option(
-    "--overhead-ms", metavar="MS", type=click.FloatRange(0), default=2.0, show_default=True, help="Of every step."
-)
-@click.option(
-    "--launch-ms",
-    metavar="MS",
-    type=click.FloatRange(0),
-    default=0.4,
-    show_default=True,
-    help="Of every drafting pass.",
-)
-@click.option("--memory-used", metavar="X", type=_SHARE, default=0.9, show_default=True, help="By weights and cache.")
-@click.option("--no-attention", is_flag=True, help="Do not count attention's own arithmetic.")
-@click.option("--no-links", is_flag=True, help="Do not count the traffic between devices.")
-@click.option("--hardware", metavar="FILE", type=_FILE, multiple=True, help="Devices of your own, TOML; repeatable.")
-@click.option("--models", metavar="FILE", type=_FILE, multiple=True, help="Models of your own, TOML; repeatable.")
+@click.option("--spread", metavar="S", type=SHARE, help="Standard deviation of acceptance over requests: tells tails.")
 @click.option("--json", is_flag=True, help="Print as JSON.")
 def price_command(
     *,
-    model: str,
-    device: str,
-    devices: int,
-    precision: str,
-    cache_precision: str | None,
-    drafter: str,
     acceptance: float,
     draft_tokens: int,
     tree: str | None,
@@ -78,61 +42,25 @@ def price_command(
     batches: tuple[int, ...],
     contexts: tuple[int, ...],
     spread: float | None,
-    bandwidth: float,
-    compute: float,
-    overhead_ms: float,
-    launch_ms: float,
-    memory_used: float,
-    no_attention: bool,
-    no_links: bool,
-    hardware: tuple[Path, ...],
-    models: tuple[Path, ...],
     json: bool,
+    **options: Any,
 ) -> None:
     """Price speculation: the best draft length at each batch and context, where it loses, and what the cache holds.
 
     Efficiencies and overheads are assumptions: measure yours, and give them. Vendors' sheets often print operations
     with sparsity; the tables hold dense ones.
     """
-    from specaudit.claims import tables
-    from specaudit.claims.precisions import PRECISIONS, precision_named
     from specaudit.claims.price import price
-    from specaudit.claims.speed_up import Speculation
-    from specaudit.claims.step_time import Deployment
     from specaudit.model.errors import UsageError
 
-    known = tables.models(tables.read_models(models))
-    target, weights = known.find(model, "--model"), precision_named(precision, "--precision")
-    deployment = Deployment(
-        model=target,
-        device=tables.devices(tables.read_devices(hardware)).find(device, "--device"),
-        devices=devices,
-        precision=weights,
-        cache=(
-            precision_named(cache_precision, "--cache-precision")
-            if cache_precision
-            else PRECISIONS["fp8" if weights.bytes <= 1 else "bf16"]
-        ),
-        bandwidth_efficiency=bandwidth,
-        compute_efficiency=compute,
-        overhead=overhead_ms / 1e3,
-        attention=not no_attention,
-        links=not no_links,
-    )
-    found = Speculation(
-        deployment=deployment,
-        drafter=_drafter(drafter, target, known, launch_ms / 1e3),
-        acceptance=acceptance,
-        later_child=later_child,
-    )
     try:
         listed = price(
-            found,
+            speculation_of(options, acceptance=acceptance, later_child=later_child),
             batches=sorted(batches or (1, 4, 16, 64, 128, 256, 512)),
             contexts=sorted(contexts or (1024, 8192, 32_768)),
             most=draft_tokens,
             largest=max(512, *batches) if batches else 512,
-            memory_used=memory_used,
+            memory_used=options["memory_used"],
             tree=None if tree is None else _tree(tree),
             spread=spread,
         )
@@ -150,43 +78,6 @@ def price_command(
     console = Console()
     color = console.color_system is not None and not console.no_color
     click.echo(render_price(listed, width=console.width, color=color), nl=False, color=color)
-
-
-def _drafter(text: str, target: Architecture, known: Table[Architecture], launch: float) -> Drafter:
-    """Return the drafter that is asked for.
-
-    Raises:
-        UsageError: there is no such kind; the message names the nearest.
-    """
-    from specaudit.claims import drafters
-    from specaudit.model.errors import UsageError
-    from specaudit.model.nearest import nearest
-
-    kind, _, value = text.partition(":")
-    if kind == "model" and value:
-        return drafters.small_model(known.find(value, "--drafter"), launch=launch)
-    if kind == "share":
-        try:
-            share = float(value)
-        except ValueError:
-            share = -1.0
-        if not 0 <= share <= 1:
-            raise UsageError(f"--drafter: {text!r} is no share between 0 and 1.", hint="--drafter share:0.02")
-        return drafters.of_share(target, share, launch=launch)
-    makers = {
-        "eagle": drafters.eagle,
-        "eagle3": drafters.eagle3,
-        "mtp": drafters.mtp,
-        "blind": drafters.blind_heads,
-    }
-    if text in makers:
-        return makers[text](target, launch=launch)
-    if text == "lookup":
-        return drafters.prompt_lookup(launch=launch)
-    raise UsageError(
-        f"--drafter: there is no {text!r}.{nearest(kind, [*makers, 'lookup', 'model', 'share'])}",
-        hint=f"One of {DRAFTERS}",
-    )
 
 
 def _tree(text: str) -> Shape:

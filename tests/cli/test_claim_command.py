@@ -191,3 +191,42 @@ def test_a_claim_beside_evidence(specaudit: Specaudit, a_bare_place: Path) -> No
     assert ran.code == 1
     assert ran.out.startswith("MEASURED FALSE")
     assert "lossless claimed; LAW1 violates: refuted" in ran.out
+
+
+SMALL = (*EIGHT_H100, "--drafter", "share:0.016", "--requests", 12, "--shortest", 8, "--longest", 16)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--rate", 200, "--at-once", 4), ("--at-once", 8, "--prefill", "--kv-tokens", 60, "--kind", "chat=1:0.7")],
+    ids=["two loads", "little room"],
+)
+def test_simulate(specaudit: Specaudit, snapshot: SnapshotAssertion, arguments: tuple[object, ...]) -> None:
+    ran = specaudit("claim", "simulate", *SMALL, *arguments)
+    assert ran.code == 0
+    assert steady(ran) == snapshot
+
+
+def test_simulate_as_json(specaudit: Specaudit) -> None:
+    compared = json.loads(specaudit("claim", "simulate", *SMALL, "--at-once", 2, "--json").out)
+    names = [one["policy"] for one in compared["loads"][0]["policies"]]
+    assert names == ["plain", "fixed 4", "by batch", "adaptive", "oracle"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--kind", "chat"),
+        ("--kind", "chat=1:0.3"),
+        ("--shortest", 9, "--longest", 8),
+        ("--precision", "bf16", "--devices", 1),
+        ("--kv-tokens", 3),
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments)),
+)
+def test_what_cannot_be_simulated(
+    specaudit: Specaudit, snapshot: SnapshotAssertion, arguments: tuple[object, ...]
+) -> None:
+    ran = specaudit("claim", "simulate", *SMALL, *arguments)
+    assert ran.code == 2
+    assert steady(ran) == snapshot

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from specaudit.claims.speed_up import Bucket, Speculation
-from specaudit.claims.tokens import Floats, chain_tokens
+from specaudit.claims.tokens import Floats, Shape, chain_tokens
 from specaudit.decoding.arrays import IntArray
 from specaudit.decoding.batch import Rows
 from specaudit.decoding.decoder import SpeculativeDecoder
@@ -56,7 +56,7 @@ def by_batch(found: Sequence[Bucket]) -> Policy:
 
 
 def oracle(speculation: Speculation, acceptances: Sequence[float], most: int, context: float) -> Policy:
-    """Return the policy that knows each request's acceptance and what a step costs; see `best_shares`.
+    """Return the policy that knows each request's acceptance and what a step costs; see `fairest`.
 
     Args:
         speculation: what a step costs; its own acceptance does not count.
@@ -65,30 +65,33 @@ def oracle(speculation: Speculation, acceptances: Sequence[float], most: int, co
         context: tokens of a sequence in the cache, for the price of a step.
     """
     rates = np.array(acceptances)
+    known: dict[tuple[int, ...], IntArray] = {}
 
     class Oracle(SpeculativeDecoder):
         """Drafts what pays for the requests that are there."""
 
-        _lengths: dict[tuple[int, ...], IntArray]
-
         def num_draft(self, rows: Rows, running: int) -> IntArray:
             """Choose the length of each row's kind."""
             kinds = rows.tokens[:, 0] // 2
-            counts = tuple(np.bincount(kinds, minlength=len(rates)).tolist())
-            if counts not in known:
-                known[counts] = best_shares(speculation, rates, np.array(counts), most, context)
-            chosen = np.minimum(known[counts][kinds], self.room(rows.cap - rows.output_lengths))
+            counts = np.bincount(kinds, minlength=len(rates))
+            key = tuple(counts.tolist())
+            if key not in known:
+                known[key] = fairest(speculation, rates, counts, most, context)
+            chosen = np.minimum(known[key][kinds], self.room(rows.cap - rows.output_lengths))
             return np.where(self.undrafted(rows.output_lengths), 0, chosen)
 
-    known: dict[tuple[int, ...], IntArray] = {}
     return Policy(name="oracle", make=lambda world: Oracle(world, draft_tokens=most))
 
 
-def best_shares(speculation: Speculation, rates: Floats, counts: IntArray, most: int, context: float) -> IntArray:
-    """Return the draft length of each kind that gives a batch the most tokens a second.
+def fairest(speculation: Speculation, rates: Floats, counts: IntArray, most: int, context: float) -> IntArray:
+    """Return the draft length of each kind `[G]` with the largest geometric mean of the requests' speeds.
 
-    A draft is worth the probability that it and all before it are accepted. What one costs is nearly the same for all,
-    so that the best lengths draft exactly what is worth more than some threshold: all thresholds are tried.
+    The most tokens a second would be had by drafting for easy requests and letting hard ones wait, of which the batch
+    then fills up. With Σ nᵢ log E(αᵢ, kᵢ) − B log t, a mix of requests that all must be served ends soonest.
+
+    A draft's worth is by how much it raises log E. What verifying one costs is the same for all, so that the best
+    lengths draft what is worth more than a threshold, up to a longest length that passes of the drafter are paid for:
+    all pairs of the two are tried.
 
     Args:
         speculation: what a step costs.
@@ -97,15 +100,30 @@ def best_shares(speculation: Speculation, rates: Floats, counts: IntArray, most:
         most: most drafts a step.
         context: tokens of a sequence in the cache.
     """
-    worth = rates[:, None] ** np.arange(1, most + 1)
-    best, fastest = np.zeros(len(rates), dtype=np.int64), -1.0
-    for threshold in np.unique(np.append(worth[counts > 0].ravel(), 2.0)):
-        lengths = (worth >= threshold).sum(axis=1)
-        tokens = float((chain_tokens(rates, lengths) * counts).sum())
-        speed = tokens / ragged_seconds(speculation, np.repeat(lengths, counts), np.full(counts.sum(), context))
-        if speed > fastest:
-            best, fastest = lengths, speed
+    emitted = np.log(chain_tokens(rates[:, None], np.arange(most + 1)))
+    worth = np.diff(emitted, axis=1)
+    thresholds = np.unique(np.append(worth[counts > 0].ravel(), np.inf))
+    wanted = (worth >= thresholds[:, None, None]).sum(axis=2)
+    candidates = np.unique(np.minimum(wanted[:, None], np.arange(most + 1)[:, None]).reshape(-1, len(rates)), axis=0)
+    gains = (emitted[np.arange(len(rates)), candidates] * counts).sum(axis=1)
+    times = _seconds_of(speculation, candidates, counts, context)
+    best: IntArray = candidates[int((gains - counts.sum() * np.log(times)).argmax())]
     return best
+
+
+def _seconds_of(speculation: Speculation, lengths: IntArray, counts: IntArray, context: float) -> Floats:
+    """Seconds of a step for each choice of lengths `[C, G]`."""
+    deployment, drafter = speculation.deployment, speculation.drafter
+    rows = int(counts.sum())
+    times = deployment.step(rows, context, (counts * (lengths + 1)).sum(axis=1) / rows)
+    if drafter.blind:
+        by_length = [drafter.seconds(deployment, Shape.chain(k), rows, context) for k in range(int(lengths.max()) + 1)]
+        return np.asarray(times + np.array(by_length)[lengths.max(axis=1)])
+    a_pass = drafter.seconds(deployment, Shape.chain(1), np.arange(rows + 1), context)
+    a_pass[0] = 0.0
+    for place in range(int(lengths.max(initial=0))):
+        times = times + a_pass[(counts * (lengths > place)).sum(axis=1)]
+    return times
 
 
 def ragged_seconds(
@@ -119,8 +137,6 @@ def ragged_seconds(
         contexts: tokens of each in the cache `[b]`.
         tokens: tokens that the target computes of each `[b]`; the last one and the drafts where not given.
     """
-    from specaudit.claims.tokens import Shape
-
     deployment, drafter = speculation.deployment, speculation.drafter
     computed = drafts + 1 if tokens is None else tokens
     rows, context = len(drafts), float(contexts.mean())

@@ -21,6 +21,7 @@ class Served:
         last: seconds at which each had its last one `[N]`.
         seconds: time from the first arrival to the last token.
         steps: steps of the decoder.
+        crowded: tokens a second over the steps with as many requests as there ever were at once.
         batch: mean number of requests in a step, each step weighted by its time.
         accepted: accepted drafts over all.
         drafted: drafts over all.
@@ -32,6 +33,7 @@ class Served:
     last: Floats
     seconds: float
     steps: int
+    crowded: float
     batch: float
     accepted: int
     drafted: int
@@ -74,6 +76,7 @@ def serve(
     first, last = np.full(count, np.nan), np.full(count, np.nan)
     clock, arrived, steps, accepted, drafted, weight = float(load.arrivals[0]), 0, 0, 0, 0, 0.0
     begun = clock
+    by_batch: dict[int, tuple[int, float]] = {}
     while arrived < count or loop.running or loop.waiting:
         if not loop.running and not loop.waiting:
             clock = max(clock, float(load.arrivals[arrived]))
@@ -96,6 +99,8 @@ def serve(
         first[who[emitted[who] == 0]] = clock
         emitted[who] += executed.trimmed.emitted
         last[who] = clock
+        before = by_batch.get(len(who), (0, 0.0))
+        by_batch[len(who)] = before[0] + int(executed.trimmed.emitted.sum()), before[1] + took
         accepted += int(np.minimum(executed.verified.n_accepted, executed.trimmed.emitted).sum())
         drafted += int(drafts.sum())
     return Served(
@@ -104,6 +109,7 @@ def serve(
         last=last,
         seconds=clock - begun,
         steps=steps,
+        crowded=by_batch[max(by_batch)][0] / by_batch[max(by_batch)][1],
         batch=weight / (clock - begun),
         accepted=accepted,
         drafted=drafted,
