@@ -1,7 +1,7 @@
 """What follows from the inputs that nobody stated: `python -m tests.benchmarks.step_time`.
 
-They are in `tests/claims/chosen.toml`, committed before anything was computed from them. Two to five minutes, nearly all of
-them for the three policies, which the decoder itself is run with.
+They are in `tests/claims/chosen.toml`, committed before anything was computed from them. Two to five minutes, for the
+three policies, which the decoder itself is run with.
 """
 
 from specaudit.claims import drafters
@@ -48,8 +48,8 @@ def blind() -> None:
 def trees() -> None:
     given = CHOSEN["tree"]
     print(
-        f"Ten-node tree against a chain of {given['chain']}: acceptance above which the tree stops winning, mask included,\n"
-        f"by the share of it with which a later child is accepted. Nothing else is said of it elsewhere."
+        f"Ten-node tree against a chain of {given['chain']}: acceptance above which the tree stops winning, mask\n"
+        "included, by the share of it with which a later child is accepted. No figure is told elsewhere."
     )
     print(f"{'batch':>7}" + "".join(f"{given['later_child'] + by:>9.2f}" for by in BY) + "  without the mask")
     for batch in given["batches"]:
@@ -62,9 +62,9 @@ def trees() -> None:
 def slowed() -> None:
     given = CHOSEN["tail"]
     print(
-        f"Requests that {given['draft_tokens']} drafts slow down, acceptance spread by {given['deviation']} around a mean:\n"
-        "they are those below the quantile of acceptance that is shown; the p99 of the time per token is theirs wherever it\n"
-        "is above 1 %."
+        f"Requests that {given['draft_tokens']} drafts slow down, acceptance spread by {given['deviation']} around a "
+        "mean: they\nare those below the quantile of acceptance that is shown, and the p99 of the time per token is\n"
+        "theirs wherever it is above 1 %."
     )
     print(f"{'batch':>7}" + "".join(f"{given['mean'] + by:>9.2f}" for by in BY) + "  acceptance needed")
     every = [tails(by) for by in BY]
@@ -91,12 +91,18 @@ def policies() -> None:
     )
     given = CHOSEN["policies"]
     expensive = drafters.small_model(models().find(given["expensive_model"]), launch=LAUNCH)
-    for name, drafter in (("cheap", light(given["cheap_share"])), ("expensive", expensive)):
+    for name, drafter, told in (("cheap", light(given["cheap_share"]), 1.05), ("expensive", expensive, 1.19)):
         print(f"\n{name} drafter\n{'batch':>7} {'by':>6}  {'none':>6} {'adaptive':>9} {'oracle':>7}")
         for batch in given["batches"]:
+            found = []
             for by in BY:
                 none, per_request, knowing = gains(drafter, batch, by)
                 print(f"{batch:>7} {by:>+6.2f}  {none:>6.3f} {per_request:>9.3f} {knowing:>7.3f}", flush=True)
+                found.append(knowing)
+            where = "below" if told < min(found) else "above" if told > max(found) else "within"
+            print(
+                f"{'':>15} the oracle's {min(found):.3f} to {max(found):.3f}: {told:.2f}, told elsewhere, lies {where}"
+            )
 
 
 def gains(drafter: Drafter, batch: int, by: float) -> tuple[float, ...]:

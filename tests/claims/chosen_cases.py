@@ -72,25 +72,19 @@ def tree_stops_winning(batch: int, *, later_by: float = 0.0, mask: bool = True) 
     """
     given = CHOSEN["tree"]
     shape, chain = tree(given["parents"]), Shape.chain(given["chain"])
-    wins = None
-    for acceptance in np.arange(0.01, 1.0, 0.001):
-        one = Speculation(
-            deployment=chosen_deployment(),
-            drafter=light(given["drafter_share"]),
-            acceptance=float(acceptance),
-            later_child=given["later_child"] + later_by,
-        )
-        of_tree = one.speed_up(shape, batch, CONTEXT)
-        if not mask:
-            bare = one.deployment.step(batch, CONTEXT, shape.nodes + 1)
-            of_tree = (
-                of_tree
-                * one.seconds(shape, batch, CONTEXT)
-                / (bare + one.drafter.seconds(one.deployment, shape, batch, CONTEXT))
-            )
-        if of_tree > one.speed_up(chain, batch, CONTEXT):
-            wins = float(acceptance)
-    return wins
+    deployment, drafter = chosen_deployment(), light(given["drafter_share"])
+    seen = shape.mask_bytes(CONTEXT) if mask else 0.0
+    of_tree = deployment.step(batch, CONTEXT, shape.nodes + 1, seen) + drafter.seconds(
+        deployment, shape, batch, CONTEXT
+    )
+    of_chain = Speculation(deployment=deployment, drafter=drafter, acceptance=0.5).seconds(chain, batch, CONTEXT)
+    wins = [
+        float(acceptance)
+        for acceptance in np.arange(0.01, 1.0, 0.001)
+        if shape.tokens(float(acceptance), given["later_child"] + later_by) / of_tree
+        > chain.tokens(float(acceptance)) / of_chain
+    ]
+    return max(wins, default=None)
 
 
 def tails(by: float = 0.0) -> list[Tail]:
