@@ -1,10 +1,18 @@
-"""For authors of engines: is this function a lossless verifier? `check_verifier` reports, `assert_lossless` asserts."""
+"""For authors of engines and adapters.
 
+Is this function a lossless verifier? `check_verifier` reports, `assert_lossless` asserts. Does this adapter do all that
+an audit needs? `check_adapter` reports, `assert_adapter` asserts.
+"""
+
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from specaudit.engines.conformance import examine_adapter, examine_form
+from specaudit.engines.form import Form
+from specaudit.engines.interface import Engine
 from specaudit.model.finding import Finding, Verdict
 from specaudit.model.plan import Arm
 from specaudit.model.record import digest
@@ -103,6 +111,58 @@ def assert_lossless(verify: Verify, **options: Any) -> None:
     if wrong:
         name = report.arms[0].engine
         raise AssertionError("\n".join([f"{name} is not shown to be lossless.", *map(_told, wrong)]))
+
+
+def check_adapter(engine: Engine, *, form: Form | None = None) -> Report:
+    """Check an adapter against a server that runs: it is probed, and asked some ten short requests.
+
+    The findings: `probe` (what it reveals fits together), `cap`, `choices`, `tokens`, `logprobs` (what comes is what
+    the capabilities tell), `greedy` (temperature 0 is sent), `failures` (what cannot be answered is an EngineFailure
+    with a sentence), and of an engine behind a form, a finding for each sampling parameter: it changes what is sent or
+    is objected to, so that no default of the server ever decides in silence.
+
+    Args:
+        engine: What `build(arm, access)` of the adapter returns; it is closed in the end.
+        form: How it is written to; that of the engine, if it has one, unless given.
+
+    Returns:
+        A report like that of any audit.
+    """
+
+    async def examined() -> list[Finding]:
+        try:
+            return [finding async for finding in examine_adapter(engine)]
+        finally:
+            await engine.close()
+
+    found = asyncio.run(examined())
+    written = form or getattr(engine, "form", None)
+    found += list(examine_form(written)) if written is not None else []
+    return Report(
+        tool=VERSION,
+        suite="adapter",
+        suite_digest=digest("adapter"),
+        arms=(Arm(role="subject", engine=type(engine).__qualname__),),
+        evidence_digest="",
+        complete=True,
+        alpha=ALPHA,
+        findings=tuple(found),
+        exit_code=exit_code_of(tuple(found)),
+        tokens={},
+        requests={},
+        lost=0,
+    )
+
+
+def assert_adapter(engine: Engine, *, form: Form | None = None) -> None:
+    """Assert that an adapter owes an audit nothing; for the arguments see `check_adapter`.
+
+    Raises:
+        AssertionError: a finding violates; the message tells each that does.
+    """
+    wrong = [one for one in check_adapter(engine, form=form).findings if one.verdict is not Verdict.CONFORMS]
+    if wrong:
+        raise AssertionError("\n".join(["The adapter owes this:", *map(_told, wrong)]))
 
 
 def _told(finding: Finding) -> str:

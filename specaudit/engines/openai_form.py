@@ -90,6 +90,7 @@ class OpenAIForm:
         if manner.api == "chat" and not isinstance(request.prompt, str):
             return "A conversation is text, and this request's prompt is token ids."
         missing = [name for name in request.sampling.changed if name in self.unknown] if self.unknown else []
+        missing += ["prompt_logprobs"] if request.score_from is not None and "prompt_logprobs" in self.unknown else []
         return f"{self.engine} has no {', '.join(missing)}, which this request needs." if missing else ""
 
     def fields(self, request: Request, manner: Manner) -> Fields:

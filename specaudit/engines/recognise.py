@@ -9,7 +9,7 @@ from specaudit.engines.http import HttpClient
 from specaudit.engines.openai_form import OpenAIForm
 from specaudit.model.plan import Api
 
-KNOWN = ("llamacpp",)
+KNOWN = ("vllm", "sglang", "llamacpp", "tgi", "tensorrt_llm")
 """Modules of this package, each with an `ADAPTER`."""
 
 LOST = (

@@ -19,7 +19,11 @@ BUILT_IN = {
     "control": "specaudit.engines.mutant",
     "auto": "specaudit.engines.auto",
     "openai": "specaudit.engines.openai",
+    "vllm": "specaudit.engines.vllm",
+    "sglang": "specaudit.engines.sglang",
     "llamacpp": "specaudit.engines.llamacpp",
+    "tgi": "specaudit.engines.tgi",
+    "tensorrt_llm": "specaudit.engines.tensorrt_llm",
     "openvino": "specaudit.engines.openvino",
     "transformers": "specaudit.engines.transformers",
 }
@@ -36,7 +40,11 @@ DESCRIPTIONS = {
     "control": "control:NAME, an unusual but right decoder, in process",
     "auto": "whichever of the following answers at --endpoint",
     "openai": "any server with an OpenAI-compatible /v1/completions or /v1/chat/completions (--endpoint)",
+    "vllm": "vLLM's server (--endpoint)",
+    "sglang": "SGLang, /generate or /v1/chat/completions (--endpoint)",
     "llamacpp": "llamacpp[:NAME=VALUE,…], llama.cpp, /completion or /v1/chat/completions (--endpoint)",
+    "tgi": "text-generation-inference, /generate or /v1/chat/completions (--endpoint)",
+    "tensorrt_llm": "trtllm-serve of TensorRT-LLM (--endpoint)",
     "openvino": "OpenVINO GenAI, in process: --target PATH with --draft PATH or --speculation lookup",
     "transformers": "transformers' generate, in process: --target PATH with --draft PATH or --speculation lookup",
 }

@@ -8,6 +8,7 @@ from typing import Any
 from specaudit.engines.adapter import Adapter, Recognised, settled
 from specaudit.engines.asking import Asker
 from specaudit.engines.call import call
+from specaudit.engines.form import Form
 from specaudit.engines.http import HttpClient
 from specaudit.engines.interface import Access, Probe
 from specaudit.engines.manner import Manner
@@ -79,6 +80,11 @@ class ServerEngine:
         self.asker = Asker(self._client, manner, tokenizer, access.pacer)
         """Asks as probing does, with a note of every exchange; in the manner that probing has settled."""
         self._recogniser = recogniser
+
+    @property
+    def form(self) -> Form:
+        """How the engine is written to and read."""
+        return self._manner.form
 
     def law(self) -> RevealedLaw | None:
         """A server's law is never revealed whole."""
