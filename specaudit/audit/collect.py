@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
@@ -99,7 +99,11 @@ class Collector:
                 for slot, planned in enumerate(block, start=first)
                 if slot in own and slot not in settled
             ]
-            await self._collect_block(stage, tasks, min(stage.concurrency or self._concurrency, self._concurrency))
+            if stage.rate is None:
+                most = min(stage.concurrency or self._concurrency, self._concurrency)
+                await self._collect_block(stage, tasks, most)
+            else:
+                await self._send_at_rate(stage, tasks, stage.rate)
             first += len(block)
             if any(_reads_again(read.get(ended), unchanged=last < first) for read in readings):
                 await self._snapshot(stage, ended=ended)
@@ -112,15 +116,16 @@ class Collector:
                 await self._ask(stage, task)
                 await asyncio.sleep(0)  # an engine in process never waits, and Ctrl-C must have its turn
 
-        stop: BaseException | None = None
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(concurrency, len(tasks))):
-                    group.create_task(work())
-        except* CouldNotTest as stops:
-            stop = stops.exceptions[0]
-        if stop is not None:
-            raise stop
+        await _all_of(work() for _ in range(min(concurrency, len(tasks))))
+
+    async def _send_at_rate(self, stage: Stage, tasks: Sequence[_Task], rate: float) -> None:
+        """Send each request at its own time; what is not answered by then stays in flight."""
+
+        async def send(number: int, task: _Task) -> None:
+            await asyncio.sleep(number / rate)
+            await self._ask(stage, task)
+
+        await _all_of(send(number, task) for number, task in enumerate(tasks))
 
     async def _ask(self, stage: Stage, task: _Task) -> None:
         """Ask until answered, refused for good, or lost; a lost draw is never drawn again."""
@@ -227,6 +232,19 @@ class Collector:
             sha256=hashlib.sha256(page.text.encode()).hexdigest(),
             failure=failure,
         )
+
+
+async def _all_of(work: Iterable[Coroutine[None, None, None]]) -> None:
+    """Wait for all; the first that could not go on ends the others, and is raised."""
+    stop: BaseException | None = None
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in work:
+                group.create_task(one)
+    except* CouldNotTest as stops:
+        stop = stops.exceptions[0]
+    if stop is not None:
+        raise stop
 
 
 def _reads_again(reading: SnapshotEntry | None, *, unchanged: bool) -> bool:

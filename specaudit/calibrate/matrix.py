@@ -63,7 +63,7 @@ QUICK: Mapping[str, Mapping[str, Any]] = {
 QUICK_BEYOND_CHAINS = ("GRD1", "LAW3", "CTR1", "CTR4")
 """Checks of a quick calibration in worlds whose models take long to compute."""
 
-OF_CLAIMS = ("CLM1",)
+OF_CLAIMS = ("CLM1", "CLM2", "CLM3")
 """Checks that judge what was said of a decoder, and not the decoder."""
 
 _STATED_ON = 256

@@ -28,6 +28,8 @@ BUILT_IN = {
     "CTR4": "specaudit.checks.ctr4:Billing",
     "CTR5": "specaudit.checks.ctr5:SpeculationOn",
     "CLM1": "specaudit.checks.clm1:PhysicallyPossible",
+    "CLM2": "specaudit.checks.clm2:SpeedUp",
+    "CLM3": "specaudit.checks.clm3:ClaimedAcceptance",
 }
 
 AnyCheck = Check[Any]

@@ -16,6 +16,13 @@ import click
 )
 @click.option("--world", metavar="NAME", help="What is decoded.  [default: the engine's home]")
 @click.option("--model-name", metavar="NAME", help="Name to serve under.  [default: the world's]")
+@click.option(
+    "--step-ms",
+    metavar="MS",
+    type=click.FloatRange(0, 60_000),
+    default=0.0,
+    help="Milliseconds that a step takes, beside its arithmetic.",
+)
 @click.option("--chat-only", is_flag=True, help="No /v1/completions.")
 @click.option("--stream-only", is_flag=True, help="Refuse what is not to be streamed.")
 @click.option("--no-logprobs", is_flag=True, help="Refuse logprobs.")
@@ -47,6 +54,7 @@ def command(
     port: int,
     world: str | None,
     model_name: str | None,
+    step_ms: float,
     no_logprobs: bool,
     no_token_ids: bool,
     refuse: str,
@@ -78,6 +86,7 @@ def command(
         draft_tokens=draft_tokens,
         host=host,
         port=port,
+        step_seconds=step_ms / 1000,
         model_name=model_name,
         switches=Switches(
             logprobs=not no_logprobs,

@@ -44,8 +44,8 @@ async def call(
     except ValueError as error:
         message = f"{client.where} answered with completions that cannot be read: {error}."
         raise EngineFailure(Failure(reason="protocol", message=message, lost=True)) from error
-    if answered.cache is not None:
-        response = msgspec.structs.replace(response, cache=answered.cache)
+    if answered.cache is not None or answered.first is not None:
+        response = msgspec.structs.replace(response, cache=answered.cache, first_token=answered.first)
     if tokenizer is None:
         return response
     read = _retokenized if manner.retokenizes else _divided

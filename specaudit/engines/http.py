@@ -16,6 +16,7 @@ import msgspec
 from httpx_aiohttp import AiohttpTransport
 
 from specaudit.engines.addresses import public_address
+from specaudit.engines.arrivals import Arrivals
 from specaudit.engines.headers import sendable
 from specaudit.engines.interface import Access, EngineFailure, Page
 from specaudit.engines.redaction import Redaction, secret_parts
@@ -51,6 +52,8 @@ class Answered:
     listed: bool = False
     cache: str | None
     """What a cache says of itself in the headers, e.g. `x-cache: HIT`."""
+    first: float | None = None
+    """Seconds from sending to the first event of a stream that says something."""
 
 
 class HttpClient:
@@ -105,7 +108,8 @@ class HttpClient:
         Raises:
             EngineFailure: no answer, an error status, an error within a stream, or something that is not JSON.
         """
-        answer = await self._send("POST", path, body)
+        arrivals = Arrivals()
+        answer = await self._send("POST", path, body, arrivals)
         cache = _cache_header(answer.headers)
         cache = None if cache is None else self._redaction.data(cache)[:_SHOWN]
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
@@ -118,7 +122,7 @@ class HttpClient:
             if event.get("error") is not None:
                 said = self._told(msgspec.json.encode(event).decode(), "")
                 raise EngineFailure(_garbled(f"{_below(self.where, path)} broke off its stream: {said}"))
-        return Answered(objects=objects, streamed=True, cache=cache)
+        return Answered(objects=objects, streamed=True, cache=cache, first=arrivals.first())
 
     async def get_page(self) -> Page:
         """GET the text page at the address.
@@ -138,13 +142,22 @@ class HttpClient:
         """Close the connections."""
         await self._client.aclose()
 
-    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, arrivals: Arrivals | None = None
+    ) -> httpx.Response:
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if content is None else {"Content-Type": "application/json"}
         url = _below(self._base, path) + (f"?{self._query}" if self._query else "")
         where = _below(self.where, path)
         try:
-            answer = await self._client.request(method, url, content=content, headers=headers)
+            request = self._client.build_request(method, url, content=content, headers=headers)
+            answer = await self._client.send(request, stream=True)
+            if arrivals is not None and isinstance(answer.stream, httpx.AsyncByteStream):
+                answer.stream = arrivals.watched(answer.stream)
+            try:
+                await answer.aread()
+            finally:
+                await answer.aclose()
         except (httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError, OSError, UnicodeError) as error:
             raise EngineFailure(_broken_off(error, where)) from error
         if answer.status_code >= 300:

@@ -48,12 +48,21 @@ class ReferenceEngine:
     """Answers requests from a decoder in this process, and shows its counters as a metrics page.
 
     Requests that are asked for at the same time run in one batch.
+
+    Args:
+        decoder: The decoder.
+        model_name: What it is served under; the world's name unless given.
+        step_seconds: What a step takes beside its arithmetic.
     """
 
-    def __init__(self, decoder: SpeculativeDecoder, *, model_name: str | None = None) -> None:
+    def __init__(
+        self, decoder: SpeculativeDecoder, *, model_name: str | None = None, step_seconds: float = 0.0
+    ) -> None:
         self.decoder = decoder
         decoder.world = replace(decoder.world, texts=tuple(letters(range(decoder.world.vocabulary_size))))
         self._loop = decoder.start(_MAX_RUNNING)
+        self._step_seconds = step_seconds
+        self._turn = asyncio.Lock()
         self.model_name = model_name or decoder.world.name
         now = time.time()
         self._exporter = Exporter(model_name=self.model_name, created=now, process_start=now)
@@ -158,13 +167,23 @@ class ReferenceEngine:
         """Decode until a submission has ended; whoever waits takes the next step, which moves all."""
         try:
             while not self._loop.finished(submission):
-                self._loop.step()
-                await asyncio.sleep(0)
+                await self._step(submission)
             return self._loop.collect(submission)
         except ValueError as error:
             raise _refusal(str(error)) from error
         finally:
             self._loop.abort(submission)
+
+    async def _step(self, submission: int) -> None:
+        """Take a step of the batch; one that takes a time of its own is taken by one of those who wait."""
+        if not self._step_seconds:
+            self._loop.step()
+            await asyncio.sleep(0)
+            return
+        async with self._turn:
+            if not self._loop.finished(submission):
+                await asyncio.sleep(self._step_seconds)
+                self._loop.step()
 
     def parameters(self, sampling: Sampling) -> SamplingParameters:
         """Translate the request's parameters; a bad word may be spelt.

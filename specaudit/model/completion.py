@@ -60,6 +60,8 @@ class Response(Record, frozen=True, kw_only=True):
     """What the answer says of the speculation behind it, in the engine's own words, as `specaudit.counters.answers`
     reads them: `metrics` (vLLM), `meta_info` (SGLang) or `timings` (llama.cpp); `emitted_per_step` is what an adapter
     in process saw."""
+    first_token: float | None = None
+    """Seconds from sending the request to the first piece of the answer that says something, where it is a stream."""
     cache: str | None = None
     """What a cache in front of the engine says in the answer's headers, e.g. `x-cache: HIT`."""
 

@@ -136,6 +136,9 @@ class Stage(Record, frozen=True, kw_only=True):
     """Read the subject's counters before the first block and after each block."""
     concurrency: int | None = None
     """Requests in flight at once, never more than the plan's; the plan's unless given."""
+    rate: float | None = None
+    """Requests a second, each sent at its time whether those before are answered or not; None keeps a number of them in
+    flight instead."""
     prompts: tuple[Prompt, ...] = ()
     """The prompts that its requests share, by their index; a request then holds what it has behind the shared one.
 

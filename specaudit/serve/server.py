@@ -28,6 +28,7 @@ def serve(
     host: str,
     port: int,
     model_name: str | None,
+    step_seconds: float = 0.0,
     switches: Switches = AS_VLLM,
 ) -> None:
     """Serve an engine until SIGINT or SIGTERM, either of which ends it well: the process exits with 0.
@@ -46,7 +47,7 @@ def serve(
         raise UsageError(
             f"{engine_name!r} cannot be served: it is no decoder of this process.", hint="specaudit list engines"
         )
-    served = ReferenceEngine(engine.decoder, model_name=model_name)
+    served = ReferenceEngine(engine.decoder, model_name=model_name, step_seconds=step_seconds)
     app = make_app(served, switches)
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
