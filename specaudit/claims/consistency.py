@@ -76,6 +76,11 @@ def _contradictions(claim: Claim) -> Iterator[tuple[str, str]]:
             f"{fast:g} tokens/s over {plain:g} are {fast / plain:.2f} times as many, and speed_up = {speed_up:g}.",
             "Look up which two of the three figures belong together",
         )
+    if speed_up is None and fast and plain and fast < plain:
+        yield (
+            f"{fast:g} tokens/s with speculation are fewer than the {plain:g} without.",
+            "Exchange the two; or, where a slow-down is what was said, add speed_up",
+        )
     length, rate = numbers.acceptance_length, numbers.acceptance_rate
     if drafts is None:
         return

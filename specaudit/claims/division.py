@@ -71,11 +71,11 @@ def division(space: Space) -> Division | None:
         needed = fast / (steps * together)
         if conditions.draft_tokens and needed / (conditions.draft_tokens + 1) > SLACK:
             most = conditions.draft_tokens + 1
-            take = f"{fast:,g} tokens/s take {needed:.2f} tokens a step{_of(together)}"
+            take = f"{fast:,g} tokens/s take {_tokens(needed)} tokens a step{_of(together)}"
             sentences.append(f"{take}; {most - 1} drafts give {most} at most.")
             over = over or needed / most
         elif needed > 1:
-            sentences.append(f"{fast:,g} tokens/s take at least {needed:.2f} tokens a step{_of(together)}.")
+            sentences.append(f"{fast:,g} tokens/s take at least {_tokens(needed)} tokens a step{_of(together)}.")
         else:
             sentences.append(f"{fast:,g} tokens/s are possible even without speculation.")
     return Division(sentences=tuple(sentences), steps_per_second=steps, tokens_needed=needed, over=over)
@@ -96,6 +96,10 @@ def _yardstick(space: Space) -> Division | None:
         "step."
     )
     return Division(sentences=(told,), steps_per_second=steps, tokens_needed=None, over=None)
+
+
+def _tokens(needed: float) -> str:
+    return f"{needed:,.2f}" if needed < 1e5 else f"{needed:.3g}"
 
 
 def _share(ratio: float) -> str:

@@ -89,6 +89,9 @@ def _reasons(claim: Claim, made: Division | None, possible: Cells, common: Cells
         claim.conditions.baseline or claim.numbers.baseline_tokens_per_second
     ):
         yield "What the speed-up is over is not said, so nobody else can measure it."
+    numbers = claim.numbers
+    if factor is None and numbers.tokens_per_second is None and numbers.baseline_tokens_per_second is None:
+        yield "No speed is claimed: memory and arithmetic have nothing to say. CTR3 measures acceptance: specaudit run"
     if claim.numbers.lossless:
         yield "That the output is the target's is nothing to be computed; an audit shows it: specaudit run"
 

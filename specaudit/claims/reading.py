@@ -1,5 +1,7 @@
 """Claim files: the shipped headlines by name, others by path."""
 
+import tomllib
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -35,6 +37,12 @@ def load_claim(name: str) -> Claim:
         raise UsageError(f"{path} cannot be read: {error.strerror}.", hint="specaudit list claims") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text, so it is no claim.", hint="specaudit list claims") from error
-    claim = read_toml(text, Claim, f"claim {name}" if name in known else str(path), hint="specaudit schema claim")
-    refuse_newer(claim.version, str(path))
-    return claim
+    _refuse_newer(text, str(path))
+    return read_toml(text, Claim, f"claim {name}" if name in known else str(path), hint="specaudit schema claim")
+
+
+def _refuse_newer(text: str, where: str) -> None:
+    """Refuse a form of a newer version before its unknown keys are met; what is no TOML is told later."""
+    with suppress(tomllib.TOMLDecodeError):
+        version = tomllib.loads(text).get("version")
+        refuse_newer(version if isinstance(version, int) else None, where)

@@ -47,7 +47,13 @@ def from_files(names: Iterable[str], command: Callable[[str], click.Command]) ->
 
 
 def _options(command: click.Command, table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The table's values by the names that click knows the options under."""
+    """The table's values by the names that click knows the options under; of a group, by command and option."""
+    if isinstance(command, click.Group):
+        own = {name: (_of_group(command, name, where), value) for name, value in table.items()}
+        return {
+            name: _options(found, _table(value, f"{where}, {name}"), f"{where}, {name}")
+            for name, (found, value) in own.items()
+        }
     options = {
         name.removeprefix("--"): option
         for option in command.params
@@ -73,6 +79,21 @@ def _options(command: click.Command, table: Mapping[str, Any], where: str) -> di
         assert option.name is not None
         found[option.name] = several
     return found
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} must be a table, and is {_shown(value)}.", hint="specaudit --help")
+    return value
+
+
+def _of_group(group: click.Group, name: str, where: str) -> click.Command:
+    if name not in group.commands:
+        raise UsageError(
+            f"{where}: there is no command {name!r}.{nearest(name, group.commands)}",
+            hint=f"specaudit {group.name} --help",
+        )
+    return group.commands[name]
 
 
 def _wanted(option: click.Option, value: Any) -> str:

@@ -36,8 +36,9 @@ def _parts(judgement: Judgement) -> Iterator[RenderableType]:
     quoted = claim.wording if claim.paraphrased else f"“{claim.wording}”"
     yield Text(f"{'In our words: ' if claim.paraphrased else ''}{quoted}", style="dim")
     yield Text(f"{claim.source}, {claim.date}", style="dim", no_wrap=True, overflow="ignore")
-    yield Text()
-    yield from _list(judgement.reasons)
+    if judgement.reasons:
+        yield Text()
+        yield from _list(judgement.reasons)
     for title, lines in sections(judgement):
         yield Text()
         yield Text(f"{title}:", style="bold")

@@ -157,6 +157,12 @@ BAD = [
         {},
         "3.55 times as many, and speed_up = 2",
     ),
+    (
+        {"tokens_per_second": 30, "baseline_tokens_per_second": 60},
+        {},
+        {},
+        "30 tokens/s with speculation are fewer than the 60 without",
+    ),
     ({"acceptance_length": 4.5}, {"draft_tokens": 3}, {}, "4.5 tokens a step cannot come of 3 drafts"),
     ({"acceptance_length": 3.4, "acceptance_rate": 0.8}, {"draft_tokens": 4}, {}, "are 4.20 tokens a step"),
 ]
@@ -190,4 +196,7 @@ def test_a_claim_that_is_no_claim(tmp_path: Path) -> None:
         load_claim(str(file))
     file.write_text('wording = "x"\nsource = "y"\ndate = "2024"\n[numbers]\nspeed_up = inf\n')
     with pytest.raises(UsageError, match="no finite number"):
+        load_claim(str(file))
+    file.write_text("version = 9\nfuture = 1\n")
+    with pytest.raises(UsageError, match="its form is version 9"):
         load_claim(str(file))

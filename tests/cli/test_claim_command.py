@@ -1,9 +1,11 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from specaudit.cli.claim_command import command
 from tests.cli.conftest import Specaudit
 from tests.cli.steady import steady
 
@@ -230,3 +232,26 @@ def test_what_cannot_be_simulated(
     ran = specaudit("claim", "simulate", *SMALL, *arguments)
     assert ran.code == 2
     assert steady(ran) == snapshot
+
+
+@pytest.mark.parametrize("name", ["check", "price", "simulate"])
+def test_every_option_says_what_it_does(name: str) -> None:
+    found = command.commands[name]
+    assert isinstance(found, click.Command)
+    assert all(option.help for option in found.params if isinstance(option, click.Option))
+
+
+def test_tables_of_ones_own_from_settings(specaudit: Specaudit, nvidia: str) -> None:
+    Path("own.toml").write_text(
+        '[[device]]\nname = "H200"\nmemory = "141 GB"\nbandwidth = "2 TB/s"\nsource = "me"\nmemory_only = true\n'
+    )
+    Path("specaudit.toml").write_text('[claim.check]\nhardware = ["own.toml"]\n')
+    assert specaudit("claim", "check", nvidia).code == 1
+    Path("specaudit.toml").write_text('[claim.chek]\nhardware = ["own.toml"]\n')
+    ran = specaudit("claim", "check", nvidia)
+    assert ran.code == 2
+    assert "there is no command 'chek'. Did you mean 'check'?" in ran.err
+    Path("specaudit.toml").write_text('[claim.check]\nhardwear = ["own.toml"]\n')
+    assert "unknown key 'hardwear'. Did you mean 'hardware'?" in specaudit("claim", "check", nvidia).err
+    Path("specaudit.toml").write_text("[claim]\ncheck = 3\n")
+    assert "claim, check must be a table, and is 3." in specaudit("claim", "check", nvidia).err
