@@ -28,7 +28,10 @@ LEVELS = ("exact", "scored", "sampled", "text")
 ANY = "any"
 
 BY_LEVEL = ("GRD1", "LAW1", "LAW3")
-"""Checks that judge by what is revealed of the target; all others ask the subject alone."""
+"""Checks that judge by what is revealed of the target; all others ask the subject alone, or as the next ones."""
+
+SHARPER_IF_EXACT = ("SED2", "SED3", "LGP1")
+"""Checks that allow for numeric noise, unless the law is exactly known; how else it is known is one to them."""
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "GRD1": {"prompts": 64, "max_tokens": 32},
@@ -52,6 +55,9 @@ QUICK: Mapping[str, Mapping[str, Any]] = {
     "LAW3": {"tolerance": 0.2, "max_tokens": 32, "prompts": 1, "choices": 8},
     "LAW4": {"requests": 32},
     "SED1": {"prompts": 16, "max_tokens": 12},
+    "SED2": {"prompts": 16, "max_tokens": 8, "tolerance": 0.45},
+    "SED3": {"prompts": 16, "max_tokens": 24, "tolerance": 0.45, "pilot": 24, "pilot_tokens": 4},
+    "LGP1": {"prompts": 16, "max_tokens": 12, "tolerance": 0.45},
     "CTR1": {"windows": 4, "choices": 4},
     "CTR2": {"windows": 2, "choices": 8, "long_windows": 2, "long_choices": 4},
     "CTR3": {"windows": 20, "requests": 2, "choices": 4, "max_tokens": 16},
@@ -131,6 +137,9 @@ def _cells(subject: str, *, quick: bool) -> Iterator[tuple[str, str]]:
             continue
         if check in BY_LEVEL:
             for level in levels[:1] if quick else levels:
+                yield check, level
+        elif not alike and chain and check in SHARPER_IF_EXACT:
+            for level in levels[: 1 if quick else 2]:
                 yield check, level
         elif not alike:
             yield check, ANY

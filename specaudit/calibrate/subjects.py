@@ -28,15 +28,9 @@ REFERENCE_WORLDS: Mapping[str, str] = {"fp8-batch-scale": "transformer8-fp8"}
 """Worlds whose target a subject is held against, where that is not the world's in which it is built."""
 
 TO_COME: Mapping[str, str] = {
-    "batch-row-permuted": "SED2",
     "eos-only-last-checked": "GRD3",
-    "fp8-batch-scale": "SED2",
     "grammar-bonus-unmasked": "LAW5",
-    "greedy-sentinel-mismatch": "SED2",
-    "logprob-of-draft": "LGP1",
     "min-tokens-ignored": "GRD3",
-    "q-row-misaligned": "SED2",
-    "seed-depends-on-batch": "SED2",
     "stop-inside-block-kept": "GRD3",
 }
 """Checks that are to kill a mutant which those before them may miss; once one exists, nothing is to come any more."""

@@ -1,13 +1,16 @@
-"""Pairs of requests that are to be answered alike, for whoever has one endpoint and its text."""
+"""Pairs of requests that are to be answered alike, by tokens or by text alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from specaudit.model.completion import Completion
+from specaudit.model.completion import Completion, Response
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Witness
 from specaudit.model.plan import PlannedRequest
-from specaudit.model.request import Prompt, Request
+from specaudit.model.request import Prompt, Request, Token
+
+Place = tuple[str, int]
+"""A stage and a slot of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +20,7 @@ class Comparison:
     pairs: int
     different: int
     lost: int
-    """Pairs of which an answer, or a choice of it, did not come back."""
+    """Pairs of which an answer, or a choice of it, did not come back, or says nothing."""
     witness: Witness | None
     """The first pair that differs."""
 
@@ -40,25 +43,54 @@ def in_pairs(
 
 
 def compare(evidence: Evidence, stage: str) -> Comparison:
-    """Compare the answers of a stage's two blocks, choice by choice, by their tokens or else by their text."""
-    answered = evidence.answered(stage, "subject")
-    half = len(answered) // 2
-    pairs = different = lost = 0
+    """Compare the answers of a stage's two blocks, see `compare_places`."""
+    places = [(stage, slot) for slot in range(evidence.stages[stage].size)]
+    half = len(places) // 2
+    return compare_places(evidence, zip(places[:half], places[half:], strict=True))
+
+
+def compare_places(evidence: Evidence, pairs: Iterable[tuple[Place, Place]]) -> Comparison:
+    """Compare the answers at pairs of places, choice by choice, by their tokens or else by their text."""
+    compared = different = lost = 0
     witness: Witness | None = None
-    for (slot, planned, one), (other_slot, _, other) in zip(answered[:half], answered[half:], strict=True):
-        if not (evidence.attempts_at(stage, slot) and evidence.attempts_at(stage, other_slot)):
+    slots: dict[str, tuple[PlannedRequest, ...]] = {}
+    for one, other in pairs:
+        if not (evidence.attempts_at(*one) and evidence.attempts_at(*other)):
             continue  # what was never asked is no loss
-        compared = list(zip(*(found.completions if found else () for found in (one, other)), strict=False))
-        lost += planned.request.n - len(compared)
-        pairs += len(compared)
-        for ours, theirs in compared:
+        stage, slot = one
+        if stage not in slots:
+            slots[stage] = evidence.stages[stage].slots()
+        planned = slots[stage][slot]
+        responses = (evidence.response(*one), evidence.response(*other))
+        choices = [pair for pair in zip(*map(_choices, responses), strict=False) if all(map(_says, pair))]
+        choices = choices[: planned.request.n]
+        lost += planned.request.n - len(choices)
+        compared += len(choices)
+        for ours, theirs in choices:
             at = _first_difference(ours, theirs)
             if at is not None:
                 different += 1
                 witness = witness or Witness(
                     what=f"prompt {planned.prompt_index}, from {at}", observed=None, expected=None, unit=""
                 )
-    return Comparison(pairs=pairs, different=different, lost=lost, witness=witness)
+    return Comparison(pairs=compared, different=different, lost=lost, witness=witness)
+
+
+def content(response: Response | None) -> tuple[Token, ...]:
+    """Return the tokens of an answer's first choice, or else the characters of its text; nothing where it is lost."""
+    first = next(iter(_choices(response)), None)
+    if first is None:
+        return ()
+    return first.tokens if first.tokens is not None else tuple(_text(first))
+
+
+def _choices(response: Response | None) -> tuple[Completion, ...]:
+    return response.completions if response is not None else ()
+
+
+def _says(completion: Completion) -> bool:
+    """Whether it can be told what was answered: a text that is empty equals any other that is."""
+    return completion.tokens is not None or bool(_text(completion))
 
 
 def _first_difference(ours: Completion, theirs: Completion) -> str | None:
@@ -70,7 +102,8 @@ def _first_difference(ours: Completion, theirs: Completion) -> str | None:
     if rows[0] == rows[1]:
         return None
     at = next((i for i, (a, b) in enumerate(zip(*rows, strict=False)) if a != b), min(map(len, rows)))
-    return f"{unit} {at + 1}"
+    told = [repr(row[at]) if at < len(row) else "the end" for row in rows]
+    return f"{unit} {at + 1}: {told[1]} in place of {told[0]}"
 
 
 def _text(completion: Completion) -> str:

@@ -60,6 +60,16 @@ def no_greedy_decoding(evidence: Evidence) -> str:
     return f"Greedy decoding cannot be asked for: {told}." if told else ""
 
 
+def no_seeds(evidence: Evidence) -> str:
+    """Say why it cannot be asked what a seed does to the subject; nothing where it can."""
+    subject = evidence.capabilities.get("subject")
+    if subject is not None and "seed" in subject.refused:
+        return "The subject refuses requests with a seed."
+    if subject is not None and subject.repeats == "always":
+        return "The subject answers from a cache, which repeats itself in any case."
+    return ""
+
+
 def no_common_law(evidence: Evidence) -> str:
     """Say why the arms cannot be asked for draws from one law; nothing where they can."""
     settable = [role for role, found in evidence.capabilities.items() if _is_settable(found)]

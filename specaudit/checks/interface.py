@@ -83,6 +83,8 @@ class Check(ABC, Generic[S]):
     settings_type: ClassVar[type[Any]]
     plans_from_answers: ClassVar[bool] = False
     """What it asks next depends on what the subject answered, not only on the reference's answers."""
+    couples_arms: ClassVar[bool] = False
+    """It asks two arms with the same seeds on purpose."""
     against_itself: ClassVar[bool] = False
     """Whether a subject can be its own reference: true of a check that asks the reference for first tokens only."""
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from specaudit.checks.control import no_seeds
 from specaudit.checks.paired import PairedCheck, PairedSettings
 from specaudit.checks.seeds import first_seed
 from specaudit.model.evidence import Evidence
@@ -43,12 +44,7 @@ class SameSeed(PairedCheck[SeedSettings]):
 
     def why_not(self, evidence: Evidence) -> str:
         """Seeds may be refused, and a cache repeats itself in any case."""
-        subject = evidence.capabilities.get("subject")
-        if subject is not None and "seed" in subject.refused:
-            return "The subject refuses requests with a seed."
-        if subject is not None and subject.repeats == "always":
-            return "The subject answers from a cache, which repeats itself in any case."
-        return ""
+        return no_seeds(evidence)
 
     def requests(self, plan: Plan, settings: SeedSettings, count: int) -> tuple[list[Request], list[Request]]:
         """Return the same requests twice."""

@@ -94,6 +94,9 @@ class SpeculativeDecoder:
         self.limits = limits or Scheduling()
         self.accounting = accounting(min(draft_tokens, self.topology.height) if self.topology else draft_tokens)
 
+    logprobs_mode: Literal["raw", "processed"] = "raw"
+    """Whether `logprobs` are those before or after the filters."""
+
     @property
     def counters(self) -> Counters:
         """Totals over the decoder's life, consistent even while a batch is running."""
@@ -223,14 +226,19 @@ class SpeculativeDecoder:
         """Say how many tokens of each completion are billed `[B]`: those that were emitted."""
         return generation.lengths
 
-    def logprobs(self, prompts: IntArray, generation: Generation) -> FloatArray:
-        """Return the raw log-probabilities that are reported at every emitted position `[B, L, V]`: the target's.
+    def logprobs(self, prompts: IntArray, generation: Generation, parameters: SamplingParameters) -> FloatArray:
+        """Return the log-probabilities that are reported at every emitted position `[B, L, V]`: the target's raw ones.
 
         Args:
             prompts: the prompt of each completion `[B, P]`, all of one length.
             generation: the completions, `L` tokens at most.
+            parameters: how they were drawn, which raw log-probabilities do not show.
         """
         return self.scores(prompts, generation.tokens)
+
+    def listed(self, generation: Generation, wanted: int) -> IntArray:
+        """Say how many of the likeliest tokens are reported at every emitted position `[B, L]`: all that are wanted."""
+        return np.full(generation.tokens.shape, wanted)
 
     def scores(self, prompts: IntArray, emitted: IntArray) -> FloatArray:
         """Return the target's raw log-probabilities at every token behind the prompts `[B, L, V]`, read at once.

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from specaudit.decoding.arrays import FloatArray, IntArray
@@ -83,7 +84,7 @@ class ReferenceEngine:
                 vocabulary_size=self.vocabulary_size,
                 max_choices=MAX_CHOICES,
                 logprobs=self.vocabulary_size,
-                logprobs_mode="raw",
+                logprobs_mode=self.decoder.logprobs_mode,
                 scores_prompts=True,
                 draft_tokens=self.decoder.draft_tokens,
                 counts_in_answers=self.decoder.draft_tokens > 0,
@@ -142,7 +143,7 @@ class ReferenceEngine:
         except ValueError as error:
             raise _refusal(str(error)) from error
         generation = await self._finished(submission)
-        logprobs = self._logprobs(prompt, generation, request.logprobs)
+        logprobs = self._logprobs(prompt, generation, request)
         told_as_text = bool(request.stop) or not request.ignore_eos  # elsewhere it would only repeat the tokens
         rows = zip(generation.tokens.tolist(), generation.lengths.tolist(), generation.finish.tolist(), strict=True)
         completions = tuple(
@@ -229,14 +230,15 @@ class ReferenceEngine:
         return prompt
 
     def _logprobs(
-        self, prompt: tuple[int, ...], generation: Generation, count: int | None
+        self, prompt: tuple[int, ...], generation: Generation, request: Request
     ) -> list[tuple[TokenLogprobs, ...]] | None:
-        """The target's raw logprobs at every emitted position, and its `count` most likely tokens there."""
-        if count is None:
+        """What the decoder reports at every emitted position, and of its most likely tokens there."""
+        if request.logprobs is None:
             return None
         prompts = np.tile(np.array(prompt, dtype=np.int64), (len(generation.tokens), 1))
-        table = self.decoder.logprobs(prompts, generation)
-        return _reported(table, generation.tokens, generation.lengths, count)
+        table = self.decoder.logprobs(prompts, generation, self.parameters(request.sampling))
+        listed = self.decoder.listed(generation, request.logprobs)
+        return _reported(table, generation.tokens, generation.lengths, listed)
 
     def _scores(self, prompt: tuple[int, ...], request: Request) -> tuple[TokenLogprobs, ...] | None:
         """The target's raw logprobs at the prompt's own tokens, from the one that the request names."""
@@ -245,7 +247,7 @@ class ReferenceEngine:
         tokens = np.array(prompt, dtype=np.int64)[None]
         before, scored = tokens[:, : request.score_from], tokens[:, request.score_from :]
         table = self.decoder.scores(before, scored)
-        return _reported(table, scored, np.array([scored.shape[1]]), request.logprobs)[0]
+        return _reported(table, scored, np.array([scored.shape[1]]), np.full(scored.shape, request.logprobs))[0]
 
 
 def _speculation(generation: Generation, draft_tokens: int) -> dict[str, Any] | None:
@@ -278,11 +280,17 @@ def _table(chain: MarkovModel) -> tuple[tuple[float | None, ...], ...]:
     return tuple(tuple(value if np.isfinite(value) else None for value in row) for row in table)
 
 
-def _reported(table: FloatArray, tokens: IntArray, lengths: IntArray, count: int) -> list[tuple[TokenLogprobs, ...]]:
-    """Logprobs `[B, L, V]` of tokens `[B, L]`, and the `count` most likely ones, as they are reported."""
+def _reported(
+    table: FloatArray, tokens: IntArray, lengths: IntArray, listed: IntArray
+) -> list[tuple[TokenLogprobs, ...]]:
+    """Logprobs `[B, L, V]` of tokens `[B, L]`, and at each position the `listed` `[B, L]` most likely ones."""
+    most = int(listed.max(initial=0))
     return [
-        reported(row[:length], rows[:length], count)
-        for row, rows, length in zip(tokens.tolist(), table, lengths.tolist(), strict=True)
+        tuple(
+            one if count == most else msgspec.structs.replace(one, top=one.top[:count])
+            for one, count in zip(reported(row[:length], rows[:length], most), counts, strict=False)
+        )
+        for row, rows, length, counts in zip(tokens.tolist(), table, lengths.tolist(), listed.tolist(), strict=True)
     ]
 
 

@@ -5,11 +5,13 @@ from functools import partial
 from typing import Any
 
 from specaudit.decoding.accounting import Accounting, Counters
-from specaudit.decoding.arrays import FloatArray
+from specaudit.decoding.arrays import FloatArray, IntArray
 from specaudit.decoding.block import Block
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.draft_length import AdaptiveLength
+from specaudit.decoding.generation import Generation
 from specaudit.decoding.models.transformer import Transformer
+from specaudit.decoding.parameters import SamplingParameters
 from specaudit.decoding.precision import Float8, Precision, QuantisedTransformer
 from specaudit.decoding.scheduler import Scheduling
 from specaudit.decoding.streams import RowStreams
@@ -19,6 +21,7 @@ from specaudit.decoding.verify.one_hot import OneHotVerifier
 from specaudit.decoding.verify.sampler_match import SamplerMatchVerifier
 from specaudit.decoding.worlds import SmallModel, TreeModel, World
 from specaudit.mutants.registry import register_control
+from specaudit.mutants.report import processed
 from specaudit.mutants.state import KvOffByOne
 
 _RESTARTED_BEHIND = 1000
@@ -47,6 +50,19 @@ class SamplerMatch(SpeculativeDecoder):
     def dealt(self, coins: FloatArray, width: int) -> FloatArray:
         """Give each position its own."""
         return coins[:, : width + 1]
+
+
+class ProcessedLogprobs(SpeculativeDecoder):
+    """Log-probabilities are reported behind temperature and filters, of every token.
+
+    Seen: vLLM with `--logprobs-mode processed_logprobs`; llama.cpp with `post_sampling_probs`.
+    """
+
+    logprobs_mode = "processed"
+
+    def logprobs(self, prompts: IntArray, generation: Generation, parameters: SamplingParameters) -> FloatArray:
+        """Report the laws that tokens were drawn from."""
+        return processed(self, prompts, generation, parameters)
 
 
 def onehot(world: World, **options: Any) -> SpeculativeDecoder:
@@ -190,6 +206,7 @@ def _small_model(world: World) -> SmallModel:
 
 register_control("onehot-q-with-sampled-draft", control=onehot, build=onehot)
 register_control("sampler-match", control=SamplerMatch, build=SamplerMatch)
+register_control("processed-logprobs", control=ProcessedLogprobs, build=ProcessedLogprobs)
 register_control("block-verification", control=block_verification, build=block_verification)
 register_control("greedy-draft", control=greedy_draft, build=greedy_draft)
 register_control("tree-drafting", control=tree_drafting, build=tree_drafting)

@@ -1,5 +1,6 @@
 """Faults of the random streams."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,13 @@ from numpy.typing import NDArray
 from specaudit.decoding.arrays import FloatArray
 from specaudit.decoding.block import Block
 from specaudit.decoding.decoder import SpeculativeDecoder
+from specaudit.decoding.drafters.interface import Drafts
+from specaudit.decoding.sampling import inverse_cdf
 from specaudit.decoding.streams import Domain, RowStreams, UniformSource
 from specaudit.decoding.verify.chain import ChainVerifier
+from specaudit.decoding.verify.verified import Verified
 from specaudit.decoding.worlds import World
+from specaudit.mutants.controls import SamplerMatch
 from specaudit.mutants.registry import register
 
 
@@ -75,6 +80,43 @@ class SeedDependsOnBatch(SpeculativeDecoder):
         return first.random((1, own.size)).reshape(own.shape) if len(block) else own
 
 
+class BonusCoinReused(SamplerMatch):
+    """A coupled engine draws the bonus token with the number that drew the draft before it.
+
+    All others are drawn with the number of their position, as in plain decoding.
+
+    Seen: a class of counter-based samplers that number the rows of a step by its drafts, of which the bonus row has
+    none.
+    """
+
+    def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:
+        """Let the bonus row have the number of the row before."""
+        drafted = np.flatnonzero(drafts.count)
+        coins = coins.copy()
+        coins[drafted, drafts.count[drafted]] = coins[drafted, drafts.count[drafted] - 1]
+        return super().verify(block, drafts, p, coins)
+
+
+class MatchThenRedraw(SamplerMatch):
+    """A coupled engine accepts drafts that equal the target's draw, and draws anew where one does not.
+
+    The draw that rejected the draft is thrown away, so that neither the tokens nor the law are those of the target.
+
+    Seen: a class of faults that sample once more from the target, where the token that was drawn is to be emitted.
+    """
+
+    def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:
+        """Replace the tokens that rejected a draft; temperature 0 draws nothing."""
+        verified = super().verify(block, drafts, p, coins)
+        rows = np.flatnonzero((verified.n_accepted < drafts.count) & ~self.greedy_rows(block))
+        at = verified.n_accepted[rows]
+        out = verified.out.copy()
+        out[rows, at] = inverse_cdf(p[rows, at], (coins[rows, at] + 0.5) % 1)
+        return replace(verified, out=out)
+
+
+register("bonus-coin-reused", family="rng", fault=BonusCoinReused, build=BonusCoinReused)
+register("match-then-redraw", family="rng", fault=MatchThenRedraw, build=MatchThenRedraw)
 register("seed-ignored", family="rng", fault=SeedIgnored, build=SeedIgnored)
 register("seed-depends-on-batch", family="rng", fault=SeedDependsOnBatch, build=SeedDependsOnBatch)
 register(

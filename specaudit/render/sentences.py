@@ -176,6 +176,8 @@ def _effect(effect: Effect) -> str:
 
 
 def _witness(witness: Witness) -> str:
+    if witness.observed is None and witness.expected is None:
+        return f"Witness: {witness.what}"
     observed, expected = (
         "not known" if value is None else f"{value:.4g}" for value in (witness.observed, witness.expected)
     )

@@ -84,6 +84,7 @@ def _tree(plan: Plan, settings: LawSettings, evidence: Evidence, contexts: tuple
     missing = [context for length, context in below if len(context) == length + level]
     if not missing or len(missing) < len(below):
         return None  # complete, or the levels before left gaps that asking again would not fill
+    asked = sum(evidence.stages[stage].size for stage in evidence.parts(TREE))
     requests = tuple(
         PlannedRequest(
             arm="reference",
@@ -91,7 +92,7 @@ def _tree(plan: Plan, settings: LawSettings, evidence: Evidence, contexts: tuple
             request=Request(
                 prompt=tuple(token for token in context if isinstance(token, int)),
                 sampling=settings.sampling,
-                seed=first_seed(plan, CHECK, "reference", _TREE_PART) + index,
+                seed=first_seed(plan, CHECK, "reference", _TREE_PART) + asked + index,
                 max_tokens=1,
                 logprobs=reference.logprobs,
             ),
