@@ -41,9 +41,9 @@ class Reach:
 
 
 PHYSICS = Reach(
-    bandwidth=1.0, compute=1.0, acceptance=1.0, draft_tokens=24, cache="fp8", shared_choice=(0.0, 1.0), hidden=True
+    bandwidth=1.0, compute=1.0, acceptance=1.0, draft_tokens=512, cache="fp8", shared_choice=(0.0, 1.0), hidden=True
 )
-"""What memory and arithmetic allow. Drafting is free, nothing waits; longer chains than 24 are not looked at."""
+"""What memory and arithmetic allow. Drafting is free and nothing waits; edits of a file draft hundreds of tokens."""
 USUAL = Reach(
     bandwidth=0.75, compute=0.5, acceptance=0.85, draft_tokens=8, cache="bf16", shared_choice=(0.0,), hidden=False
 )
@@ -57,6 +57,7 @@ called impossible for that."""
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 CONTEXTS = (128, 1024, 8192, 32_768, 131_072)
 DEVICES = (1, 2, 4, 8, 16, 32, 64, 256, 576, 1024)
+DRAFTS = (*range(1, 25), 32, 48, 64, 96, 128, 256, 512)
 ACCEPTANCES = tuple(np.round(np.arange(0.05, 1.001, 0.01), 2).tolist())
 
 SHARING = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -120,7 +121,9 @@ def space_of(claim: Claim, devices: Table[Device], models: Table[Architecture], 
         ),
         batches=(conditions.batch,) if conditions.batch else BATCHES,
         contexts=(conditions.context,) if conditions.context else CONTEXTS,
-        draft_tokens=(conditions.draft_tokens,) if conditions.draft_tokens else tuple(range(1, reach.draft_tokens + 1)),
+        draft_tokens=(conditions.draft_tokens,)
+        if conditions.draft_tokens
+        else tuple(k for k in DRAFTS if k <= reach.draft_tokens),
         # What was stated says how many tokens a step emits: the chance of a single draft is not needed.
         acceptances=(float("nan"),) if stated else tuple(a for a in ACCEPTANCES if a <= reach.acceptance),
         reach=reach,

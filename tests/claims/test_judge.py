@@ -200,3 +200,11 @@ def test_a_claim_that_is_no_claim(tmp_path: Path) -> None:
     file.write_text("version = 9\nfuture = 1\n")
     with pytest.raises(UsageError, match="its form is version 9"):
         load_claim(str(file))
+
+
+def test_long_drafts_are_no_reason_to_refuse() -> None:
+    """Whoever edits a file drafts all of it: thirty times as fast is had with a draft of 48, nearly all of it right."""
+    assert judged({"speed_up": 30.0}, {"baseline": "plain", "batch": 1}).ruling is Ruling.CONDITIONAL
+    # Arithmetic ends it: 1979 TFLOP/s over 2 × 70.6 GFLOP a token are 14,000 tokens a second, whatever is drafted.
+    assert judged({"tokens_per_second": 13_000}, {"batch": 1, "context": 128}).ruling is Ruling.CONDITIONAL
+    assert judged({"tokens_per_second": 15_000}, {"batch": 1, "context": 128}).ruling is Ruling.IMPOSSIBLE
