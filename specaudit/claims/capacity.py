@@ -29,10 +29,10 @@ class Capacity:
     speed_up: float | None
 
 
-def pool_bytes(speculation: Speculation, *, memory_used: float) -> float:
+def pool_bytes(speculation: Speculation, shape: Shape, *, memory_used: float) -> float:
     """Return the bytes that weights and drafter leave to the cache of a share of the devices' memory."""
     deployment = speculation.deployment
-    weights = deployment.model.parameters + speculation.drafter.weights
+    weights = deployment.model.parameters + speculation.drafter.resident(shape)
     return deployment.devices * deployment.device.memory_bytes * memory_used - weights * deployment.precision.bytes
 
 
@@ -48,7 +48,7 @@ def capacity(speculation: Speculation, shape: Shape, context: int, *, memory_use
         memory_used: share of the devices' memory that weights and cache may take.
     """
     deployment = speculation.deployment
-    pool = pool_bytes(speculation, memory_used=memory_used)
+    pool = pool_bytes(speculation, shape, memory_used=memory_used)
     per_sequence = (deployment.cache_bytes + speculation.drafter.cached * deployment.cache.bytes) * context
     batch = max(0, int(pool // per_sequence))
     # Attention over a prompt of n tokens looks at n²/2 pairs, which is a mean context of n/2 a token.

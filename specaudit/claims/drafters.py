@@ -38,6 +38,12 @@ class Drafter:
         """Return the weights of a pass over those of a step of the target."""
         return self.weights / target
 
+    def resident(self, shape: Shape) -> float:
+        """Return the weights that lie in memory: a head for each level of a blind drafter, and all experts."""
+        experts = None if self.routed is None else self.routed.experts
+        idle = 0.0 if experts is None or self.routed is None else self.routed.expert * (experts.routed - experts.active)
+        return self.weights * (len(shape.levels) if self.blind else 1) + idle
+
     def seconds(self, deployment: Deployment, shape: Shape, batch: ArrayLike, context: ArrayLike) -> Floats:
         """Return the seconds of drafting for one step; arrays as in `Deployment.step`."""
         sequences, seen = np.broadcast_arrays(np.asarray(batch, np.float64), np.asarray(context, np.float64))

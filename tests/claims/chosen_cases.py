@@ -6,7 +6,7 @@ import numpy as np
 
 from specaudit.claims import drafters
 from specaudit.claims.capacity import Capacity, capacity
-from specaudit.claims.speed_up import Speculation
+from specaudit.claims.speed_up import Speculation, flips
 from specaudit.claims.tables import models
 from specaudit.claims.tails import Spread, Tail, tail
 from specaudit.claims.tokens import Shape, tree
@@ -26,10 +26,9 @@ class Flip:
     model: tuple[float, ...]
 
     @property
-    def at(self) -> tuple[int, ...]:
+    def at(self) -> tuple[float, ...]:
         """Batches from which on another of the two is ahead."""
-        ahead = np.array(self.blind) > np.array(self.model)
-        return tuple((np.flatnonzero(ahead[1:] != ahead[:-1]) + 2).tolist())
+        return flips(np.array(self.blind), np.array(self.model), range(1, len(self.blind) + 1))
 
     @property
     def first(self) -> str:

@@ -144,6 +144,14 @@ def test_drafters_cost_what_they_read() -> None:
     assert float(small.seconds(STATED, Shape.chain(0), 7, CONTEXT)) == 0
 
 
+def test_what_of_a_drafter_lies_in_memory() -> None:
+    heads, head = drafters.blind_heads(STATED.model), drafters.mtp(DEEPSEEK)
+    assert heads.resident(Shape.chain(4)) == 4 * heads.weights
+    assert drafters.eagle(STATED.model).resident(Shape.chain(4)) == drafters.eagle(STATED.model).weights
+    # The module is published as 14 billion, its copy of the embedding counted.
+    assert (head.resident(Shape.chain(1)) + DEEPSEEK.embedding) / 1e9 == pytest.approx(14, abs=0.6)
+
+
 def test_flips() -> None:
     assert flips(np.array([1.0, 3.0, 3.0]), np.array([2.0, 2.0, 4.0]), [1, 2, 3]) == (2, 3)
 
