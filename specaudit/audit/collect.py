@@ -137,12 +137,12 @@ class Collector:
                 )
         except EngineFailure as failure:
             self._failures[task.planned.engine] += 1
-            self._listener(RequestEnded(answered=False, tokens=0))
+            self._listener(RequestEnded(answered=False, tokens=0, spent=self._ledger.spent))
             self._stop_if_dead(stage, task, failure)
         else:
             self._failures[task.planned.engine] = 0
             self._answered[task.planned.engine] = f"request {task.slot + 1} of stage {stage.name}, at {_now()}"
-            self._listener(RequestEnded(answered=True, tokens=response.received))
+            self._listener(RequestEnded(answered=True, tokens=response.received, spent=self._ledger.spent))
 
     def _stop_if_dead(self, stage: Stage, task: _Task, failure: EngineFailure) -> None:
         arm = task.planned.engine

@@ -1,9 +1,11 @@
 """What happens during an audit, told to whoever wants to show it. Progress never enters the core."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from specaudit.model.capabilities import Capabilities
+from specaudit.model.finding import Betting
+from specaudit.model.limits import NOTHING, UNLIMITED, Limits, Spending
 from specaudit.model.plan import Arm, Role, Stage
 
 
@@ -32,6 +34,8 @@ class StageStarted:
     stage: Stage
     settled: int = 0
     """Requests that were answered or lost before the audit was resumed."""
+    limits: Limits = field(default=UNLIMITED, compare=False)
+    """Of the whole audit."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,16 @@ class RequestEnded:
 
     answered: bool
     tokens: int
+    spent: Spending = field(default=NOTHING, compare=False)
+    """By the whole audit until now."""
+
+
+@dataclass(frozen=True)
+class Earned:
+    """What a check's bets against the null have earned, told between its stages."""
+
+    check: str
+    betting: Betting
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,7 @@ class Judging:
     """Collecting has ended; the checks run."""
 
 
-Event = Probed | Resumed | StageStarted | RequestEnded | RateLimited | Judging
+Event = Probed | Resumed | StageStarted | RequestEnded | Earned | RateLimited | Judging
 Listener = Callable[[Event], None]
 
 

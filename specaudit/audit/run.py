@@ -13,7 +13,7 @@ from specaudit.audit.alike import retokenized, tell_alike
 from specaudit.audit.analyse import analyse
 from specaudit.audit.budget import PROBING, Ledger, LimitReached, spent_in
 from specaudit.audit.collect import Collector
-from specaudit.audit.events import Judging, Listener, Probed, StageStarted, silent
+from specaudit.audit.events import Earned, Judging, Listener, Probed, StageStarted, silent
 from specaudit.audit.filters import wanted_filters, with_refused_filters
 from specaudit.audit.plan import make_plan
 from specaudit.audit.record import Recorder, read_evidence
@@ -233,13 +233,15 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, audit: Audit, clu
 
         for last in list(before.stages.values())[-1:]:  # those before it had ended when it was planned
             settled = sum(before.is_settled(last.name, slot) for slot in range(last.size))
-            listener(StageStarted(last, settled))
+            listener(StageStarted(last, settled, before.limits))
             await ask(last)
         for check_id in plan.checks:
             check, settings = registry.get(check_id), registry.settings_of(plan.suite, check_id)
             while stage := check.next_stage(plan, settings, recorder.evidence()):
                 recorder.append(StageEntry(stage=stage, digest=digest(stage)))
-                listener(StageStarted(stage))
+                if check.watched is not None:
+                    listener(Earned(check_id, check.watched))
+                listener(StageStarted(stage, limits=before.limits))
                 await ask(stage)
     finally:
         await arms.close()

@@ -10,7 +10,7 @@ from specaudit.checks.sameness import SAME_PROMPTS, prompts_differ
 from specaudit.checks.selfsame import NO_COMPLETIONS, is_self
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Finding, Verdict
+from specaudit.model.finding import Betting, Finding, Verdict
 from specaudit.model.plan import Plan, Stage
 from specaudit.model.suite import CheckSettings
 from specaudit.stats.budget import step_level
@@ -87,6 +87,9 @@ class Check(ABC, Generic[S]):
     """It asks two arms with the same seeds on purpose."""
     against_itself: ClassVar[bool] = False
     """Whether a subject can be its own reference: true of a check that asks the reference for first tokens only."""
+
+    watched: Betting | None = None
+    """What the bets had earned when the next stage was last asked for: shown while collecting, and deciding nothing."""
 
     @abstractmethod
     def next_stage(self, plan: Plan, settings: S, evidence: Evidence) -> Stage | None:

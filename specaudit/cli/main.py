@@ -11,7 +11,7 @@ COMMANDS = {
     "doctor": "say what an endpoint reveals, which checks that supports, and what would allow more",
     "plan": "say what an audit asks, what it costs and what it sees; sends nothing",
     "analyze": "judge recorded evidence again, offline",
-    "report": "write a report of recorded evidence: JSON, JUnit, GitHub, Markdown",
+    "report": "write a report of recorded evidence: a page, JUnit, SARIF and more",
     "compare": "two audits side by side",
     "merge": "join what the shards of one plan have collected",
     "verify": "check the chain of hashes of recorded evidence",
@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "list checks, engines, mutants, controls, suites, claims or dialects",
     "schema": "print the JSON Schema of suites, plans, evidence, reports, claims or tables",
     "explain": "say what a check demands and how it decides",
+    "completion": "print shell completion",
 }
 """Every command by its file in this package, with the line that `--help` shows."""
 

@@ -147,7 +147,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
 @click.option("--json", is_flag=True, help="Print the report as JSON.")
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 when nothing was shown either way.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@click.option("-v", "--verbose", is_flag=True, help="All figures and assumptions.")
+@click.option("-v", "--verbose", is_flag=True, help="All figures and assumptions; what bets earn meanwhile.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -204,7 +204,7 @@ def command(
         show_estimate(new_audit(context, options, out=folder), json=json)
         return 0
     try:
-        with listener(quiet=quiet) as listen:
+        with listener(quiet=quiet, verbose=verbose) as listen:
             if resume is not None:
                 report = resume_audit(_resume(context, resume, options | {"out": out}, listen))
             else:

@@ -3,10 +3,12 @@ import io
 import pytest
 from rich.console import Console
 
-from specaudit.audit.events import Judging, Probed, RateLimited, RequestEnded, Resumed, StageStarted
+from specaudit.audit.events import Earned, Judging, Probed, RateLimited, RequestEnded, Resumed, StageStarted
 from specaudit.cli import progress
 from specaudit.cli.progress import listener
 from specaudit.model.capabilities import Capabilities
+from specaudit.model.finding import Betting
+from specaudit.model.limits import Limits, Spending
 from specaudit.model.plan import Arm
 from tests.audit.small import made_stage
 
@@ -56,13 +58,13 @@ def test_a_terminal_has_a_bar_a_stage() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80)
     with progress._bar(console) as bar:
-        listen = progress._Bar(bar)
+        listen = progress._Bar(bar, clock=iter((0.0, 1.0, 2.0, 3.0)).__next__)
         for event in EVENTS:
             listen(event)
         task = bar.tasks[0]
         assert (task.description, task.completed, task.total) == ("LAW1.sample", 2, 3)
-        assert task.fields == {"tokens": 1500, "lost": ", 1 lost"}
-    assert "1,500 tokens, 1 lost" in out.getvalue()
+        assert task.fields == {"tokens": 1500, "rate": "750", "lost": ", 1 lost"}
+    assert "1,500 tokens, 750/s, 1 lost" in out.getvalue()
     assert "\x1b[31m" not in out.getvalue()
 
 
@@ -118,3 +120,36 @@ def test_a_limit_on_the_rate_is_told_with_and_without_a_bar(capsys: pytest.Captu
     with progress._bar(Console(file=out, force_terminal=True, width=80)) as bar:
         progress._Bar(bar)(RateLimited("reference"))
     assert told in out.getvalue()
+
+
+LIMITS = Limits(token_budget=10_000, max_requests=50, price_in=1.0, price_out=2.0, max_cost=0.5)
+SPENT = Spending(requests=3, prompt_tokens=1_000, generated_tokens=5_000)
+EARNED = Earned("LAW1", Betting(log_e=2.0, p_value=0.1, tokens=4_000, rejected_after=None, leader="x", threshold=9.0))
+
+
+def test_what_is_spent_what_is_left_and_what_bets_earn_stands_below_the_bars() -> None:
+    out = io.StringIO()
+    with progress._bar(Console(file=out, force_terminal=True, width=120)) as bar:
+        listen = progress._Bar(bar)
+        listen(StageStarted(made_stage([2, 1], name="LAW1.sample"), limits=LIMITS))
+        assert bar.told == ""
+        listen(RequestEnded(answered=True, tokens=2, spent=SPENT))
+        listen(EARNED)
+        assert bar.told == (
+            "spent 6,000 tokens in 3 requests, cost 0.01, left: 4,000 tokens, 47 requests, 0.49 of 0.5; "
+            "LAW1 e-value 7.39 of 8,103"
+        )
+    assert "LAW1 e-value 7.39 of 8,103" in out.getvalue()
+
+
+def test_verbose_tells_what_bets_earn_and_usual_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+    for verbose in (False, True):
+        with listener(quiet=False, verbose=verbose) as listen:
+            listen(EARNED)
+    assert capsys.readouterr().err == "LAW1 e-value 7.39 of 8,103 after 4,000 tokens\n"
+
+
+def test_an_e_value_without_limit_is_told() -> None:
+    path = ((0, 0.0), (5, None))
+    won = Betting(log_e=None, p_value=0.0, tokens=5, rejected_after=5, leader="x", path=path)
+    assert progress._earned(Earned("LAW3", won)) == "LAW3 e-value without limit"

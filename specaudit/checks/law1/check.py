@@ -70,7 +70,7 @@ class EmittedLaw(Check[LawSettings]):
         if evidence.parts(SAMPLE):
             budget = budget_of(plan, self.id)
             found = independence(evidence.draws(*evidence.parts(SAMPLE)), budget.alpha)
-            betting = _wager(settings, evidence, budget, found)
+            betting = self.watched = _wager(settings, evidence, budget, found)
             if found.copied or (betting is not None and betting.rejected_after is not None):
                 return None
         return next_stage(plan, settings, evidence)

@@ -79,7 +79,7 @@ class LawByDepth(Check[DepthSettings]):
         if rounds:
             budget = budget_of(plan, CHECK)
             found = _independence(evidence, budget)
-            betting = _bet(settings, evidence, how, budget, found)
+            betting = self.watched = _bet(settings, evidence, how, budget, found)
             if found.copied or (betting is not None and betting.rejected_after is not None):
                 return None
         return sample_stage(plan, settings, evidence, how)
