@@ -66,7 +66,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Subject in process: reference, mutant:NAME; or which engine --endpoint is.  [default: found out]",
+    help="In process: reference, mutant:NAME, control:NAME; or what --endpoint is.  [default: found out]",
 )
 @click.option("--world", metavar="NAME", help="What the embedded decoder decodes.  [default: the engine's home]")
 @click.option("--target", metavar="PATH", help="Folder of the model that an engine in process loads.")

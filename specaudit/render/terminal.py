@@ -34,7 +34,7 @@ def render_terminal(report: Report, *, folder: str, verbose: bool = False, width
 def _parts(report: Report, folder: str, verbose: bool) -> Iterator[RenderableType]:
     yield _headline(report)
     if report.stopped:
-        yield _unbroken(report.stopped)
+        yield _unbroken(report.stopped.replace("--resume DIR", f"--resume {shlex.quote(folder)}"))
     yield from (Text(arm(one), style="dim") for one in report.arms)
     if anything_asked(report) or report.stopped is None:
         yield Text()

@@ -100,6 +100,8 @@ class LawByDepth(Check[DepthSettings]):
             return cannot
         if reason := only_copies(evidence):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, reason)
+        if "reference" not in evidence.capabilities:
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No completions were collected.")
         settings = _reachable(settings, evidence)
         how = scoring(settings, evidence)
         if how is None:
