@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from specaudit.claims.judgement import Judgement, Measured, Ruling
-from specaudit.claims.space import lowest
-from specaudit.model.claim import Numbers, least
+from specaudit.claims.space import lowest, speed_up_of
+from specaudit.model.claim import Claim, Numbers, least
 from specaudit.model.finding import Effect, Finding, Verdict
 from specaudit.model.report import Report
 
@@ -18,7 +18,7 @@ def with_evidence(judgement: Judgement, report: Report) -> Judgement:
     A number is refuted where the interval's upper end is below it, and confirmed where its lower end is not. One that
     is refuted makes the claim false; the claim is true where every number that the audit shows is confirmed.
     """
-    found = tuple(_measured(judgement.claim.numbers, {one.check: one for one in report.findings}))
+    found = tuple(_measured(judgement.claim, {one.check: one for one in report.findings}))
     decided = [one.confirmed for one in found]
     ruling = judgement.ruling
     if False in decided:
@@ -44,21 +44,37 @@ def _numbers(numbers: Numbers) -> list[str]:
     return [name.replace("_", " ") for name in names]
 
 
-def _measured(numbers: Numbers, findings: dict[str, Finding]) -> Iterator[Measured]:
-    acceptance, speed = findings.get("CTR3"), findings.get("CLM2")
-    if acceptance is not None and acceptance.effect is not None and acceptance.effect.low is not None:
-        if (length := least(numbers.acceptance_length)) is not None:
-            yield _beside("acceptance length", length, acceptance.effect, "tokens a step")
-        rate = acceptance.measured.get("draft acceptance rate")
-        low, high = (acceptance.measured.get(f"draft acceptance rate, {end}") for end in ("low", "high"))
-        if (stated := least(numbers.acceptance_rate)) is not None and rate is not None and low is not None:
-            effect = Effect(name="", value=rate, low=low, high=high, confidence=acceptance.effect.confidence)
-            yield _beside("acceptance rate", stated, effect, "of the drafts")
-    factor = least(numbers.speed_up)
+def _measured(claim: Claim, findings: dict[str, Finding]) -> Iterator[Measured]:
+    numbers = claim.numbers
+    if (length := least(numbers.acceptance_length)) is not None and (found := _length(findings)) is not None:
+        yield _beside("acceptance length", length, found, "tokens a step")
+    if (rate := least(numbers.acceptance_rate)) is not None and (found := _rate(findings)) is not None:
+        yield _beside("acceptance rate", rate, found, "of the drafts")
+    speed, factor = findings.get("CLM2"), speed_up_of(claim)
     if speed is not None and speed.effect is not None and factor is not None:
         yield _beside("speed up", factor, speed.effect, "times as fast")
     if numbers.lossless is not None:
         yield from _lossless(numbers.lossless, findings)
+
+
+def _length(findings: dict[str, Finding]) -> Effect | None:
+    """The acceptance length that CTR3 measured, or CLM3; None where neither has an interval."""
+    for check in ("CTR3", "CLM3"):
+        effect = findings[check].effect if check in findings else None
+        if effect is not None and effect.name == "acceptance length" and effect.low is not None:
+            return effect
+    return None
+
+
+def _rate(findings: dict[str, Finding]) -> Effect | None:
+    """The share of drafts that were accepted, as CTR3 measured it beside the length, or CLM3."""
+    name = "draft acceptance rate"
+    if (found := findings.get("CTR3")) is not None and found.effect is not None and f"{name}, low" in found.measured:
+        value, low, high = (found.measured[part] for part in (name, f"{name}, low", f"{name}, high"))
+        return Effect(name=name, value=value, low=low, high=high, confidence=found.effect.confidence)
+    found = findings.get("CLM3")
+    effect = None if found is None else found.effect
+    return effect if effect is not None and effect.name == name and effect.low is not None else None
 
 
 def _beside(number: str, claimed: float, effect: Effect, unit: str) -> Measured:

@@ -54,6 +54,19 @@ def test_acceptance_rate() -> None:
     assert judged(acceptance(2, 3, **rate), acceptance_rate=0.45).ruling is Ruling.MEASURED_TRUE
 
 
+def test_acceptance_of_the_claims_own_check() -> None:
+    """CLM3 tells one figure, CTR3 both; where both are there, CTR3's counts."""
+
+    def clm3(name: str) -> Finding:
+        effect = Effect(name=name, value=0.5, low=0.48, high=0.52, confidence=0.999)
+        return Finding(check="CLM3", verdict=Verdict.CONFORMS, required=True, summary="", effect=effect)
+
+    assert judged(clm3("draft acceptance rate"), acceptance_rate=0.8).ruling is Ruling.MEASURED_FALSE
+    assert judged(clm3("acceptance length"), acceptance_rate=0.8).measured == ()
+    both = judged(acceptance(3.4, 3.5), clm3("acceptance length"), acceptance_length=3.36)
+    assert both.ruling is Ruling.MEASURED_TRUE
+
+
 def test_a_speed_up_is_that_of_matched_load() -> None:
     effect = Effect(name="speed-up", value=1.5, low=1.4, high=1.6, confidence=0.999)
     measured = Finding(check="CLM2", verdict=Verdict.VIOLATES, required=True, summary="", effect=effect)
