@@ -125,7 +125,12 @@ class Pacer:
         self, ask: Callable[[], Awaitable[T]], tokens: int, slowed: Callable[[], None] = lambda: None
     ) -> T:
         """Ask until answered, refused for good, or lost; see `let_in`."""
-        async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS, timeout=60.0):
+        try:
+            return await self.let_in(ask, tokens, slowed)
+        except EngineFailure as error:
+            if not _may_ask_again(error):
+                raise
+        async for attempt in stamina.retry_context(on=_may_ask_again, attempts=ATTEMPTS - 1, timeout=60.0):
             with attempt:
                 return await self.let_in(ask, tokens, slowed)
         raise AssertionError("a retry ends with an answer or an error")

@@ -26,7 +26,7 @@ from tests.audit.small import made_plan, made_stage, planned
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(collect, "QUIET_SECONDS", 0.0)
-    with stamina.set_testing(True, attempts=ATTEMPTS):
+    with stamina.set_testing(True, attempts=ATTEMPTS - 1):
         yield
 
 

@@ -33,7 +33,7 @@ KEY = "sk-Very/secret+key=="
 
 @pytest.fixture(autouse=True)
 def no_waiting() -> Iterator[None]:
-    stamina.set_testing(True, attempts=4)
+    stamina.set_testing(True, attempts=3)
     yield
     stamina.set_testing(False)
 

@@ -36,11 +36,25 @@ class Fleet:
     def __getitem__(self, name: str) -> str:
         """Return the address of a server, which is started if need be."""
         if name not in self.addresses:
-            command = [sys.executable, "-m", "tests.engines.llamacpp.serve", "--model", "target.gguf", *OPTIONS[name]]
+            command = [
+                sys.executable,
+                "-m",
+                "tests.engines.llamacpp.serve",
+                "--with-parent",
+                "--model",
+                "target.gguf",
+                *OPTIONS[name],
+            ]
             root = Path(__file__).parents[3]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
             self.processes[name] = subprocess.Popen(
-                command, cwd=self.folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                command,
+                cwd=self.folder,
+                env=environment,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
             )
             said = self.processes[name].stdout
             assert said is not None

@@ -1,4 +1,4 @@
-"""llama.cpp's own HTTP server on loopback, from the prebuilt wheel `xllamacpp`, until SIGTERM or the end of stdin.
+"""llama.cpp's own HTTP server on loopback, from the prebuilt wheel `xllamacpp`, until SIGTERM.
 
     python -m tests.engines.llamacpp.serve --model target.gguf [--draft draft.gguf --type draft-simple] …
 
@@ -25,6 +25,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--drafts", type=int, default=3, help="per step")
     parser.add_argument("--probabilistic", action="store_true", help="sampled drafts, true rejection sampling")
     parser.add_argument("--synth-len", type=float, help="accept at random: lossy on purpose")
+    parser.add_argument("--with-parent", action="store_true", help="end with stdin, as where who started it has died")
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--port", type=int, default=0)
     return parser.parse_args()
@@ -59,7 +60,10 @@ def main() -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    server = xllamacpp.Server(parameters(options()))
+    asked = options()
+    if asked.with_parent:
+        threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+    server = xllamacpp.Server(parameters(asked))
     print(server.listening_address, flush=True)
     stop.wait()
     del server
