@@ -91,7 +91,7 @@ def test_a_pyproject_of_others_says_nothing_to_us() -> None:
         ('siute = "quick"\n', "specaudit.toml, run: unknown key 'siute'. Did you mean 'suite'?"),
         ("[run]\ndraft_token = 3\n", "specaudit.toml, run: unknown key 'draft_token'. Did you mean 'draft-tokens'?"),
         ('api-key = "sk"\n', "specaudit.toml, run: unknown key 'api-key'. Did you mean 'api'?"),
-        ("[serve]\nsuite = 'quick'\n", "specaudit.toml, serve: unknown key 'suite'."),
+        ("[serve]\nsuite = 'quick'\n", "specaudit.toml, serve: unknown key 'suite'. Did you mean 'step-ms'?"),
         ("[rn]\nsuite = 'quick'\n", "specaudit.toml: there is no command 'rn'. Did you mean 'run'?"),
         ("suite = 3\n", "specaudit.toml, run: 'suite' must be a text in quotes, and is 3."),
         ('select = ["GRD1"]\n', "specaudit.toml, run: 'select' must be a text in quotes, and is a list."),
