@@ -29,6 +29,9 @@ _SEEN = (
 )
 _POWER = 0.9
 
+_SHOWN = 250
+"""Most latencies of an arm that an exhibit holds."""
+
 
 class LoadSettings(CheckSettings, frozen=True, kw_only=True):
     """Settings of CLM2."""
@@ -198,14 +201,16 @@ def _exhibits(counted: Sequence[Quad]) -> list[Exhibit]:
                 Column(name="label", values=tuple("" for _ in ratios)),
             ),
             rules={"no speed-up": 1.0},
+            marked="below",
         )
     ]
     for title, name in (("Seconds to the whole answer", "latencies"), ("Seconds to the first token", "first")):
         samples = [
-            (arm, float(value))
-            for quad in counted
-            for block in quad.blocks
-            for arm, value in ((block.arm, value) for value in getattr(block, name))
+            (arm, value)
+            for arm in ARMS
+            for value in _thinned(
+                [v for quad in counted for block in quad.blocks if block.arm == arm for v in getattr(block, name)]
+            )
         ]
         if samples:
             shown.append(
@@ -219,3 +224,11 @@ def _exhibits(counted: Sequence[Quad]) -> list[Exhibit]:
                 )
             )
     return shown
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    """All values in order, or as many quantiles as a drawing shows."""
+    if len(values) <= _SHOWN:
+        return sorted(map(float, values))
+    found: list[float] = np.quantile(values, np.linspace(0, 1, _SHOWN)).tolist()
+    return found

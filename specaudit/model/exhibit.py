@@ -37,5 +37,7 @@ class Exhibit(Record, frozen=True, kw_only=True):
     columns: tuple[Column, ...]
     rules: dict[str, float] = msgspec.field(default_factory=dict)
     """Values that are marked across the drawing, by name, e.g. a tolerance."""
+    marked: Literal["above", "below"] = "above"
+    """The side of its rules on which `intervals` and `points` mark a value as bad."""
     note: str = ""
     """What the reader has to know of it, in a sentence."""

@@ -115,6 +115,7 @@ def exhibits() -> tuple[Exhibit, ...]:
                 Column(name="high", values=(2.1, 2.2, 2.3, 2.0, None, 2.2)),
             ),
             rules={"claimed": 3.0},
+            marked="below",
         ),
         Exhibit(
             title="Total variation by temperature and top-p",

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from specaudit.model.exhibit import Exhibit
 from specaudit.render.charts.scale import along, fit, titled
 from specaudit.render.charts.svg import WIDTH, Canvas, margin, shortened
-from specaudit.render.charts.table import column, names, numbers
+from specaudit.render.charts.table import bad, column, names, numbers
 
 _ROW, _MOST, _LETTERS = 20.0, 40, 19
 
@@ -25,7 +25,6 @@ def draw(exhibit: Exhibit) -> Markup:
     for name, at in exhibit.rules.items():
         canvas.line(scale(at), 14, scale(at), bottom, "rule")
         canvas.text(scale(at), 10, name, kind="rule-name", anchor="middle")
-    limit = min(rules, default=None)
     for row, (label, value, low, high) in enumerate(zip(labels, values, lows, highs, strict=True)):
         y = 14 + _ROW * (row + 0.5)
         canvas.text(left - 8, y + 4, shortened(label, _LETTERS), kind="label", anchor="end")
@@ -33,7 +32,7 @@ def draw(exhibit: Exhibit) -> Markup:
         if end is not None and (low is not None or high is not None):
             canvas.line(scale(start), y, scale(end), y, "whisker")
         if value is not None:
-            canvas.circle(scale(value), y, 4, "mark bad" if limit is not None and value > limit else "mark")
+            canvas.circle(scale(value), y, 4, "mark bad" if bad(exhibit, value) else "mark")
     return canvas.markup()
 
 

@@ -5,7 +5,7 @@ from markupsafe import Markup
 from specaudit.model.exhibit import Exhibit
 from specaudit.render.charts.scale import along, fit, titled, upwards
 from specaudit.render.charts.svg import WIDTH, Canvas
-from specaudit.render.charts.table import column, numbers, span
+from specaudit.render.charts.table import bad, column, numbers, span
 
 _LEFT, _TOP, _BOTTOM = 58.0, 18.0, 210.0
 
@@ -24,7 +24,6 @@ def draw(exhibit: Exhibit) -> Markup:
     )
     along(canvas, x, _BOTTOM, _TOP, titled(first.name, first.unit))
     upwards(canvas, y, _LEFT, WIDTH - 14, titled(second.name, second.unit))
-    limit = min(exhibit.rules.values(), default=None)
     for name, at in exhibit.rules.items():
         canvas.line(_LEFT, y(at), WIDTH - 14, y(at), "rule")
         canvas.text(WIDTH - 16, y(at) - 4, name, kind="rule-name", anchor="end")
@@ -32,5 +31,5 @@ def draw(exhibit: Exhibit) -> Markup:
         if value is None:
             canvas.line(x(at), _BOTTOM - 7, x(at), _BOTTOM, "whisker")
         else:
-            canvas.circle(x(at), y(value), 4, "mark bad" if limit is not None and value > limit else "mark")
+            canvas.circle(x(at), y(value), 4, "mark bad" if bad(exhibit, value) else "mark")
     return canvas.markup()

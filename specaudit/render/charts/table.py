@@ -21,6 +21,14 @@ def column(exhibit: Exhibit, place: int) -> Column:
     return exhibit.columns[place] if place < len(exhibit.columns) else Column(name="", values=(None,) * count)
 
 
+def bad(exhibit: Exhibit, value: float | None) -> bool:
+    """Say whether a value lies on the marked side of a rule."""
+    if value is None or not exhibit.rules:
+        return False
+    limits = exhibit.rules.values()
+    return value > min(limits) if exhibit.marked == "above" else value < max(limits)
+
+
 def span(values: Sequence[float | None]) -> str:
     """Return the smallest and the largest value, for a description."""
     known = [value for value in values if value is not None]

@@ -3,6 +3,7 @@
 import math
 import xml.etree.ElementTree as ElementTree
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,6 +78,13 @@ def test_a_value_beyond_its_rule_is_marked_and_one_below_is_not() -> None:
     marks = [circle.get("class") for circle in parsed(SHOWN["points"]).iter("circle")]
     gaps = [gap for gap in SHOWN["points"].columns[1].values if gap is not None]
     assert marks == ["mark bad" if gap > 2 else "mark" for gap in gaps]
+
+
+def test_where_less_is_worse_the_other_side_is_marked() -> None:
+    shown = msgspec.structs.replace(SHOWN["points"], marked="below")
+    marks = [circle.get("class") for circle in parsed(shown).iter("circle")]
+    gaps = [gap for gap in SHOWN["points"].columns[1].values if gap is not None]
+    assert marks == ["mark bad" if gap < 2 else "mark" for gap in gaps]
 
 
 def test_void_windows_are_shaded_and_their_values_are_not_drawn() -> None:
