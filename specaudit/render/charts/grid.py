@@ -3,6 +3,7 @@
 from markupsafe import Markup
 
 from specaudit.model.exhibit import Exhibit
+from specaudit.render.charts.scale import titled
 from specaudit.render.charts.svg import WIDTH, Canvas, margin, shortened
 from specaudit.render.charts.table import column, names, numbers, span
 
@@ -26,8 +27,10 @@ def draw(exhibit: Exhibit) -> Markup:
         exhibit.title,
         f"{len(labels)} rows, {len(heads)} columns. {column(exhibit, 2).name}: {span(values)}.",
     )
-    canvas.text(left + (WIDTH - left) / 2, 14, column(exhibit, 1).name, kind="axis-title", anchor="middle")
-    canvas.text(left - 8, _TOP - 8, column(exhibit, 0).name, kind="axis-title", anchor="end")
+    canvas.text(
+        left + (WIDTH - left) / 2, 14, shortened(column(exhibit, 1).name, 30), kind="axis-title", anchor="middle"
+    )
+    canvas.text(left - 8, _TOP - 8, shortened(column(exhibit, 0).name, _LETTERS), kind="axis-title", anchor="end")
     for place, head in enumerate(heads):
         canvas.text(
             left + width * (place + 0.5), _TOP - 8, shortened(head, int(width / 6)), kind="label", anchor="middle"
@@ -41,7 +44,7 @@ def draw(exhibit: Exhibit) -> Markup:
             canvas.rect(left + width * place + 1, y + 1, width - 2, _ROW - 2, f"heat {shade}")
             told = "–" if value is None else f"{value:.3g}"
             canvas.text(left + width * (place + 0.5), y + 16, told, kind="label", anchor="middle")
-    rules = ", ".join(f"{name} {value:g}" for name, value in exhibit.rules.items())
-    told = f"{column(exhibit, 2).name}{f' ({last.unit})' if last.unit else ''}"
-    canvas.text(left, _TOP + _ROW * len(labels) + 18, f"{told}; darkest from {rules or f'{limit:.3g}'} on", kind="tick")
+    named = shortened(min(exhibit.rules, key=exhibit.rules.__getitem__, default="the largest"), 14)
+    told = f"darkest from {named} {limit:.3g} on: {titled(column(exhibit, 2).name, last.unit)}"
+    canvas.text(8, _TOP + _ROW * len(labels) + 18, shortened(told, 60), kind="tick")
     return canvas.markup()

@@ -24,7 +24,7 @@ def draw(exhibit: Exhibit) -> Markup:
     along(canvas, scale, bottom, 14, titled(exhibit.columns[1].name, exhibit.columns[1].unit))
     for name, at in exhibit.rules.items():
         canvas.line(scale(at), 14, scale(at), bottom, "rule")
-        canvas.text(scale(at), 10, name, kind="rule-name", anchor="middle")
+        canvas.text(min(scale(at), WIDTH - 45), 10, shortened(name, 14), kind="rule-name", anchor="middle")
     for row, (label, value, low, high) in enumerate(zip(labels, values, lows, highs, strict=True)):
         y = 14 + _ROW * (row + 0.5)
         canvas.text(left - 8, y + 4, shortened(label, _LETTERS), kind="label", anchor="end")

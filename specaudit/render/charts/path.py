@@ -4,7 +4,7 @@ from markupsafe import Markup
 
 from specaudit.model.exhibit import Exhibit
 from specaudit.render.charts.scale import along, fit, titled, upwards
-from specaudit.render.charts.svg import WIDTH, Canvas
+from specaudit.render.charts.svg import WIDTH, Canvas, shortened
 from specaudit.render.charts.table import column, numbers, span
 
 _LEFT, _TOP, _BOTTOM = 58.0, 18.0, 210.0
@@ -24,7 +24,7 @@ def draw(exhibit: Exhibit) -> Markup:
     upwards(canvas, y, _LEFT, WIDTH - 14, titled(column(exhibit, 1).name, column(exhibit, 1).unit))
     for name, at in exhibit.rules.items():
         canvas.line(_LEFT, y(at), WIDTH - 14, y(at), "rule")
-        canvas.text(_LEFT + 5, y(at) - 4, name, kind="rule-name")
+        canvas.text(_LEFT + 5, y(at) - 4, shortened(name, 30), kind="rule-name")
     for number, line in enumerate(lines):
         canvas.polyline(
             [(x(at), y(y.high if value is None else value)) for at, value in zip(xs, line, strict=True)],

@@ -4,7 +4,7 @@ from markupsafe import Markup
 
 from specaudit.model.exhibit import Exhibit
 from specaudit.render.charts.scale import along, fit, titled, upwards
-from specaudit.render.charts.svg import WIDTH, Canvas
+from specaudit.render.charts.svg import WIDTH, Canvas, shortened
 from specaudit.render.charts.table import bad, column, numbers, span
 
 _LEFT, _TOP, _BOTTOM = 58.0, 18.0, 210.0
@@ -26,7 +26,7 @@ def draw(exhibit: Exhibit) -> Markup:
     upwards(canvas, y, _LEFT, WIDTH - 14, titled(second.name, second.unit))
     for name, at in exhibit.rules.items():
         canvas.line(_LEFT, y(at), WIDTH - 14, y(at), "rule")
-        canvas.text(WIDTH - 16, y(at) - 4, name, kind="rule-name", anchor="end")
+        canvas.text(WIDTH - 16, y(at) - 4, shortened(name, 30), kind="rule-name", anchor="end")
     for at, value in zip(xs, ys, strict=True):
         if value is None:
             canvas.line(x(at), _BOTTOM - 7, x(at), _BOTTOM, "whisker")

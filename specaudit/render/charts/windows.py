@@ -4,7 +4,7 @@ from markupsafe import Markup
 
 from specaudit.model.exhibit import Exhibit
 from specaudit.render.charts.scale import along, fit, titled, upwards
-from specaudit.render.charts.svg import WIDTH, Canvas
+from specaudit.render.charts.svg import WIDTH, Canvas, shortened
 from specaudit.render.charts.table import column, names, numbers, span
 
 _LEFT, _TOP, _BOTTOM = 58.0, 26.0, 200.0
@@ -32,7 +32,7 @@ def draw(exhibit: Exhibit) -> Markup:
     upwards(canvas, y, _LEFT, WIDTH - 14, titled(exhibit.columns[1].name, exhibit.columns[1].unit))
     for name, at in exhibit.rules.items():
         canvas.line(_LEFT, y(at), WIDTH - 14, y(at), "rule")
-        canvas.text(WIDTH - 16, y(at) - 4, name, kind="rule-name", anchor="end")
+        canvas.text(WIDTH - 16, y(at) - 4, shortened(name, 30), kind="rule-name", anchor="end")
     for at, value, status in zip(xs, shown, statuses, strict=True):
         if value is not None:
             canvas.circle(x(at), y(value), 3.5, "mark" if status == "valid" else "mark hollow")
