@@ -87,7 +87,9 @@ def estimate(audit: Audit, *, level: Level | None = None, speed: float | None = 
 
 def _of_checks(plan: Plan, entries: list[AnyEntry]) -> Iterator[CheckEstimate]:
     """Let each check plan its stages, imagining what was answered where that decides what comes next."""
-    stand_in, exact = build(_PLAIN, Access()), any(isinstance(entry, LawEntry) for entry in entries)
+    plain = plan.arm("reference")
+    stand_in = build(plain if plain is not None and plain.engine == _PLAIN.engine else _PLAIN, Access())
+    exact = any(isinstance(entry, LawEntry) for entry in entries)
     for check_id in plan.checks:
         check, settings = registry.get(check_id), registry.settings_of(plan.suite, check_id)
         spending = NOTHING

@@ -1,4 +1,4 @@
-"""Which of the filters that a suite asks for an engine refuses, although it takes their neutral values.
+"""Which of the filters and fields that a suite asks for an engine refuses, although it takes their neutral values.
 
 Engines that speculate refuse what their verifier cannot apply: vLLM a min_p above 0, and any bias.
 """
@@ -18,29 +18,32 @@ from specaudit.model.plan import Plan
 from specaudit.model.request import Request, Sampling
 
 _PROBED_ANYWAY = ("temperature", "top_k", "top_p")
-_PROMPT = "the quick brown fox"
+_NEUTRAL = Request(prompt="the quick brown fox", sampling=Sampling(), seed=1, max_tokens=1)
 
 
-def wanted_filters(plan: Plan) -> dict[str, Sampling]:
-    """Return the filters that the selected checks turn on, each by its name with parameters that ask for it alone."""
-    found: dict[str, Sampling] = {}
+def wanted_filters(plan: Plan) -> dict[str, Request]:
+    """Return the filters and fields that the selected checks turn on, each by its name with a request for it alone."""
+    found: dict[str, Request] = {}
     for check_id in plan.checks:
+        for field, value in registry.get(check_id).optional_fields.items():
+            found[field] = msgspec.structs.replace(_NEUTRAL, **{field: value})
         sampling = getattr(registry.settings_of(plan.suite, check_id), "sampling", None)
         if isinstance(sampling, Sampling):
             names = [name for name in sampling.changed if name not in _PROBED_ANYWAY]
-            found |= {name: Sampling(**{name: getattr(sampling, name)}) for name in names}
+            for name in names:
+                alone = Sampling(**{name: getattr(sampling, name)})
+                found[name] = msgspec.structs.replace(_NEUTRAL, sampling=alone)
     return found
 
 
-async def with_refused_filters(engine: Engine, probe: Probe, wanted: Mapping[str, Sampling], pacer: Pacer) -> Probe:
-    """Ask for each filter by itself, and add those that are refused to what the probe found.
+async def with_refused_filters(engine: Engine, probe: Probe, wanted: Mapping[str, Request], pacer: Pacer) -> Probe:
+    """Ask for each of them by itself, and add those that are refused to what the probe found.
 
     Only what is refused for being asked is: a server that is busy is asked again, and one that fails tells nothing.
     """
-    for name, sampling in wanted.items():
+    for name, request in wanted.items():
         if name in probe.capabilities.refused:
             continue
-        request = Request(prompt=_PROMPT, sampling=sampling, seed=1, max_tokens=1)
         try:
             response = await pacer.patiently(partial(engine.complete, request), at_most(request).tokens)
         except EngineFailure as error:
@@ -51,5 +54,10 @@ async def with_refused_filters(engine: Engine, probe: Probe, wanted: Mapping[str
         else:
             said = "applied or ignored"
             probe = replace(probe, spent=probe.spent + cost_of(request, response))
-        probe = replace(probe, exchanges=(*probe.exchanges, f"{name} = {getattr(sampling, name)}: {said}"))
+        probe = replace(probe, exchanges=(*probe.exchanges, f"{name} = {_value(request, name)}: {said}"))
     return probe
+
+
+def _value(request: Request, name: str) -> object:
+    """What is tried, in a note's words."""
+    return getattr(request.sampling if name in Sampling.__struct_fields__ else request, name)

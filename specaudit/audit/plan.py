@@ -12,7 +12,7 @@ import msgspec
 from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF
 from specaudit.engines.addresses import public_address
-from specaudit.engines.embedded import home_of
+from specaudit.engines.embedded import HOME, home_of
 from specaudit.engines.registry import IN_PROCESS as IN_PROCESS_FAMILIES
 from specaudit.engines.registry import LOADS_MODELS, family_of
 from specaudit.model.errors import CouldNotTest, UsageError
@@ -116,6 +116,12 @@ def selected(suite: Suite, select: Sequence[str], ignored: Sequence[str]) -> tup
     return chosen
 
 
+def _world(suite: Suite, engine: str) -> str:
+    """The suite's world, unless the engine's fault is at home in another."""
+    home = home_of(engine)
+    return suite.world or home if home == HOME else home
+
+
 def _required(audit: Audit, checks: tuple[str, ...]) -> tuple[str, ...]:
     """Those that the suite marks, and all that a selection names.
 
@@ -162,7 +168,7 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
         subject = Arm(
             role="subject",
             engine=audit.engine or ENGINE,
-            world=audit.world or home_of(audit.engine or ENGINE),
+            world=audit.world or _world(audit.suite, audit.engine or ENGINE),
             draft_tokens=drafts,
         )
         return (subject, Arm(role="reference", engine=ENGINE, world=subject.world, draft_tokens=0))

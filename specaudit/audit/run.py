@@ -39,7 +39,7 @@ from specaudit.model.limits import NOTHING, UNLIMITED, Limits, Spending
 from specaudit.model.plan import Api, Arm, Plan, Role, Speculation, Stage
 from specaudit.model.record import digest
 from specaudit.model.report import Report
-from specaudit.model.request import Sampling
+from specaudit.model.request import Request
 from specaudit.model.segments import Segment
 from specaudit.model.suite import Suite
 
@@ -303,7 +303,7 @@ async def _probe(
     recorder: Recorder,
     before: Evidence,
     listener: Listener,
-    filters: Mapping[str, Sampling],
+    filters: Mapping[str, Request],
     pacer: Pacer,
 ) -> Spending:
     """Probe an arm and record what was found, which in a resumed audit must be what was found before; return its cost.

@@ -18,7 +18,7 @@ from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding
 from specaudit.model.plan import Arm, Plan
 from specaudit.model.record import Record
-from specaudit.model.suite import Suite
+from specaudit.model.suite import Background, Suite
 from specaudit.version import VERSION
 
 ALPHA = 1e-3
@@ -35,6 +35,7 @@ SHARPER_IF_EXACT = ("SED2", "SED3", "LGP1")
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "GRD1": {"prompts": 64, "max_tokens": 32},
+    "GRD2": {"prompts": 64, "max_tokens": 32},
     "LAW1": {"tolerance": 0.05},
     "LAW3": {"tolerance": 0.1, "prompts": 1, "choices": 8},
 }
@@ -50,6 +51,8 @@ CLOSER: Mapping[tuple[str, str], Mapping[str, Any]] = {
 
 QUICK: Mapping[str, Mapping[str, Any]] = {
     "GRD1": {"prompts": 16, "max_tokens": 16},
+    "GRD2": {"prompts": 8, "max_tokens": 8},
+    "GRD3": {"prompts": 16, "max_tokens": 16},
     "LAW1": {"tolerance": 0.15, "max_completions": 1000, "pilot": 400},
     "LAW2": {"prompts": 16, "max_tokens": 12},
     "LAW3": {"tolerance": 0.2, "max_tokens": 32, "prompts": 1, "choices": 8},
@@ -155,7 +158,7 @@ def _settings(subject: str, check: str, level: str, *, quick: bool) -> dict[str,
 def _audited(task: KillTask) -> tuple[Finding, Evidence]:
     """Audit the subject with one check, as `specaudit run` would, at a level of evidence."""
     table = {**task.settings, **_conditions(task)}
-    suite = Suite(name="calibration", title="", checks={task.check: table})
+    suite = Suite(name="calibration", title="", checks={task.check: table}, background=Background())
     check, settings = registry.get(task.check), registry.settings_of(suite, task.check)
     plan = Plan(
         tool=VERSION,

@@ -27,6 +27,7 @@ from specaudit.stats.homogeneity import homogeneity
 from specaudit.stats.intervals import excess_p, proportion_upper, ratio_interval
 from specaudit.stats.mmd import hamming_mmd
 from specaudit.stats.montecarlo import MonteCarlo
+from specaudit.stats.ties import LIMITS, excess_bound, flip_floor, triage
 
 RULES = {0.05: (2000, 131), 1e-3: (20_000, 35)}
 """Audits by level, and how many of them may be wrong."""
@@ -255,6 +256,25 @@ def _rate_bound(rng: np.random.Generator, level: float) -> float:
     return _missed(proportion_upper(int(rng.binomial(400, TOLERANCE)), 400, level) < TOLERANCE)
 
 
+def _flips(rng: np.random.Generator, level: float) -> float:
+    """300 positions of greedy decoding against two floors, the higher of which they share."""
+
+    def positions(count: int, rates: Array) -> tuple[Array, Array]:
+        margins = rng.exponential(0.7, size=count)
+        flipped = rng.random(count) < np.append(rates, 0.0)[np.searchsorted(LIMITS, margins)]
+        return np.where(flipped, margins, 0.0), margins
+
+    high = np.array([0.3, 0.1, 0.03, 0.01, 0.001, 0.0001])
+    floors = [flip_floor(*positions(1000, high)), flip_floor(*positions(1000, high / 3))]
+    return triage(*positions(300, high), floors, level).p_value
+
+
+def _excess(rng: np.random.Generator, level: float) -> float:
+    """A subject that diverges beyond plain decoding's own 10 % by exactly the tolerance, against three floors."""
+    floors = [(int(rng.binomial(400, share)), 400) for share in (0.1, 0.05, 0.02)]
+    return _missed(excess_bound(int(rng.binomial(400, 0.1 + TOLERANCE)), 400, floors, level) < TOLERANCE)
+
+
 def _missed(wrong: bool) -> float:
     return 0.0 if wrong else 1.0
 
@@ -282,6 +302,8 @@ METHODS: Mapping[str, NullMethod] = {
     "Holm over dependent checks": NullMethod(audit=_holm),
     "Fisher's test of copies": NullMethod(audit=_copies),
     "acceptance over windows": NullMethod(audit=_acceptance),
+    "flips against noise floors": NullMethod(audit=_flips),
+    "bound of a share beyond the floors": NullMethod(audit=_excess, error="false conforms"),
     **_bounds(),
     "chi-square looked at again and again": NullMethod(audit=_looking_again, negative_control=True),
 }

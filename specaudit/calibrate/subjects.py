@@ -28,10 +28,7 @@ REFERENCE_WORLDS: Mapping[str, str] = {"fp8-batch-scale": "transformer8-fp8"}
 """Worlds whose target a subject is held against, where that is not the world's in which it is built."""
 
 TO_COME: Mapping[str, str] = {
-    "eos-only-last-checked": "GRD3",
     "grammar-bonus-unmasked": "LAW5",
-    "min-tokens-ignored": "GRD3",
-    "stop-inside-block-kept": "GRD3",
 }
 """Checks that are to kill a mutant which those before them may miss; once one exists, nothing is to come any more."""
 

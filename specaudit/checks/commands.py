@@ -12,9 +12,16 @@ def again(plan: Plan) -> str:
     return shlex.join([*words, "--seed", str(plan.seed)] if plan.seed else words)
 
 
-def rerun(plan: Plan, check_id: str, *, new_samples: bool = False) -> str:
-    """Return the command that runs one check on the same engines again, on new samples if asked for."""
-    words = ["specaudit", "run", *_engines(plan), "--select", check_id]
+def rerun(plan: Plan, check_id: str, *, new_samples: bool = False, suite: str | None = None) -> str:
+    """Return the command that runs one check on the same engines again, on new samples if asked for.
+
+    Args:
+        plan: The header.
+        check_id: The check.
+        new_samples: Whether to take other seeds.
+        suite: The shipped suite that has the check as it is to be run, where the usual one has not.
+    """
+    words = ["specaudit", "run", *_engines(plan), *(["--suite", suite] if suite else []), "--select", check_id]
     seed = plan.seed + 1 if new_samples else plan.seed
     return shlex.join([*words, "--seed", str(seed)] if seed else words)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -85,6 +86,8 @@ class Check(ABC, Generic[S]):
     """What it asks next depends on what the subject answered, not only on the reference's answers."""
     couples_arms: ClassVar[bool] = False
     """It asks two arms with the same seeds on purpose."""
+    optional_fields: ClassVar[Mapping[str, Any]] = {}
+    """Fields of requests that servers may refuse, each with a value to try; capabilities tell which are refused."""
     against_itself: ClassVar[bool] = False
     """Whether a subject can be its own reference: true of a check that asks the reference for first tokens only."""
 

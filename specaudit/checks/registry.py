@@ -17,6 +17,8 @@ from specaudit.model.suite import CheckSettings, Suite
 
 BUILT_IN = {
     "GRD1": "specaudit.checks.grd1:PrefixEquality",
+    "GRD2": "specaudit.checks.grd2:NoiseFloor",
+    "GRD3": "specaudit.checks.grd3.check:EndEquality",
     "LAW1": "specaudit.checks.law1.check:EmittedLaw",
     "LAW2": "specaudit.checks.law2:Support",
     "LAW3": "specaudit.checks.law3.check:LawByDepth",

@@ -1,4 +1,4 @@
-"""FP8: what a quantised model computes, and how its scales can make a token's law depend on its company.
+"""Few bits: what a quantised model computes, and how rounding can make a token's law depend on its company.
 
 Values are rounded to what FP8 can hold and computed with in float64: as in a tensor core with a wide accumulator,
 all error is that of the operands.
@@ -21,6 +21,8 @@ from specaudit.decoding.models.transformer import Transformer
 from specaudit.decoding.models.weights import LayerWeights
 
 ScaleScope = Literal["token", "tensor"]
+
+_MOST_PARTS = 16
 
 
 class Float8(Enum):
@@ -108,6 +110,36 @@ class QuantisedTransformer(Transformer):
         if activations := self.precision.activations:
             rows = activations.scaled(rows, axis=-1 if self.precision.scope == "token" else None)
         return project(rows, weight)
+
+
+class Bfloat16Head(Transformer):
+    """A transformer whose logits are sums of parts in bfloat16, cut into the more parts the more rows there are.
+
+    So kernels chosen by batch width work (split-K): a token's logits move a little with its company, and near ties of
+    the argmax flip. Layers stay as they are.
+
+    Source: He, "Defeating nondeterminism in LLM inference", Thinking Machines Lab 2025.
+
+    Args:
+        model: whose head it is; the model stays as it is.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__(model.shape, model.weights, feature_layers=model.feature_layers)
+
+    def head(self, out: FloatArray) -> FloatArray:
+        """Make logits of the normed output: `[..., D] -> [..., V]`."""
+        parts = min(_MOST_PARTS, max(1, out.size // out.shape[-1]))
+        logits = np.zeros((*out.shape[:-1], self.vocabulary_size))
+        for rows, weight in zip(
+            np.array_split(out, parts, axis=-1), np.array_split(self.weights.head, parts), strict=True
+        ):
+            logits = _bfloat16(logits + _bfloat16(project(rows, weight)))
+        return logits
+
+
+def _bfloat16(values: FloatArray) -> FloatArray:
+    return values.astype(ml_dtypes.bfloat16).astype(np.float64)
 
 
 def _quantised(layer: LayerWeights, weights: Float8) -> LayerWeights:

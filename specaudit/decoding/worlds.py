@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+import numpy as np
+
 from specaudit.decoding.drafters.feature_head import Eagle3Drafter, EagleDrafter
 from specaudit.decoding.drafters.interface import Drafter
 from specaudit.decoding.drafters.makers import FittedHead, Lookup
@@ -17,7 +19,7 @@ from specaudit.decoding.models.ngram import NgramModel
 from specaudit.decoding.models.recurrent import RecurrentModel
 from specaudit.decoding.models.transformer import Transformer
 from specaudit.decoding.models.weights import Shape
-from specaudit.decoding.precision import Precision, QuantisedTransformer
+from specaudit.decoding.precision import Bfloat16Head, Precision, QuantisedTransformer
 from specaudit.decoding.tree.drafter import TreeDrafter
 from specaudit.decoding.tree.topology import Topology
 
@@ -158,6 +160,23 @@ CODE = World(
     texts=_TEXTS,
 )
 
+
+def _cycle(size: int, seed: int, misled: tuple[int, ...] = ()) -> MarkovModel:
+    """A chain whose likeliest token is the next number, 0 behind the last; behind `misled` ones the next but one."""
+    rows = 0.5 * np.random.default_rng(seed).dirichlet(np.full(size + 1, 0.5), size + 1)[:, :size]
+    likeliest = (np.arange(-1, size) + 1) % size
+    likeliest[1:][list(misled)] += 1
+    rows[np.arange(size + 1), likeliest % size] += 0.5
+    rows /= rows.sum(axis=1, keepdims=True)
+    return MarkovModel(start=rows[0].tolist(), transition=rows[1:].tolist())
+
+
+# Greedy decoding says all tokens one after the other and comes to EOS, and drafts of it are accepted in runs: stops of
+# every kind fall inside accepted blocks. In markov4 no draft is ever accepted at temperature 0.
+CYCLE16 = World(
+    name="cycle16", target=_cycle(16, seed=0), drafter=SmallModel(model=_cycle(16, seed=1, misled=(3, 9, 12))), eos=15
+)
+
 MARKOV4_LOOKUP = World(name="markov4-lookup", target=MARKOV4.target, drafter=Lookup(vocabulary_size=4))
 
 # Sharp enough that the next token tells much of the one behind it, so that a head has something to know.
@@ -182,6 +201,11 @@ TRANSFORMER8_FP8 = World(
 )
 """Its own target, not a faulty transformer8: audits compare it with its own plain decoding."""
 
+TRANSFORMER8_BF16 = World(
+    name="transformer8-bf16", target=Bfloat16Head(_TRANSFORMER), drafter=_DRAFTERS["transformer8"]
+)
+"""Its logits move a little with the width of the batch; audits compare it with its own plain decoding."""
+
 RECURRENT8 = World(name="recurrent8", target=_RECURRENT, drafter=SmallModel(model=_RECURRENT.perturbed(0.3, seed=1)))
 
 
@@ -201,5 +225,5 @@ MARKOV4_TREE = _with_trees("markov4-tree", MARKOV4)
 TRANSFORMER8_TREE = _with_trees("transformer8-tree", TRANSFORMER8[0])
 
 _MARKOV4S = (MARKOV4, MARKOV4_LOOKUP, MARKOV4_TREE)
-_TRANSFORMER8S = (*TRANSFORMER8, TRANSFORMER8_TREE, TRANSFORMER8_FP8)
-WORLDS = {world.name: world for world in (*_MARKOV4S, *_TRANSFORMER8S, RECURRENT8, CODE)}
+_TRANSFORMER8S = (*TRANSFORMER8, TRANSFORMER8_TREE, TRANSFORMER8_FP8, TRANSFORMER8_BF16)
+WORLDS = {world.name: world for world in (*_MARKOV4S, CYCLE16, *_TRANSFORMER8S, RECURRENT8, CODE)}

@@ -41,6 +41,8 @@ class Suite(Record, frozen=True, kw_only=True):
     """Error budget of the suite: the probability that a healthy engine is called a violator by any check."""
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     """Requests in flight at once."""
+    world: str | None = None
+    """What the embedded decoder decodes, unless another is named or a fault is at home elsewhere."""
     background: Background | None = None
     """Traffic for the checks that look at the subject beside it too; none unless declared."""
     checks: dict[str, dict[str, Any]]

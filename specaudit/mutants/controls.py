@@ -188,6 +188,14 @@ class Restarting(Accounting):
             self.counters = Counters(accepted_per_position=(0,) * self._width, restarts=lives)
 
 
+def batch_width_ties(world: World, **options: Any) -> SpeculativeDecoder:
+    """At temperature 0 near ties flip with the width of the batch, in plain decoding as well.
+
+    Seen: vLLM, SGLang and llama.cpp, whose kernels sum in another order for other widths.
+    """
+    return SpeculativeDecoder(world, **options)
+
+
 def _drafting_with(world: World, model: Transformer, **options: Any) -> SpeculativeDecoder:
     return SpeculativeDecoder(replace(world, drafter=SmallModel(model=model)), **options)
 
@@ -218,4 +226,5 @@ register_control(
     "draft-only-kv-overtrim", control=draft_kv_overtrimmed, build=draft_kv_overtrimmed, world="transformer8"
 )
 register_control("fp8-draft", control=fp8_draft, build=fp8_draft, world="transformer8")
+register_control("batch-width-ties", control=batch_width_ties, build=batch_width_ties, world="transformer8-bf16")
 register_control("fp8-target", control=fp8_target, build=fp8_target, world="transformer8-fp8")

@@ -52,16 +52,19 @@ register(
     family="stop",
     fault=EosOnlyLastChecked,
     build=partial(SpeculativeDecoder, stopping=EosOnlyLastChecked()),
+    world="cycle16",
 )
 register(
     "stop-inside-block-kept",
     family="stop",
     fault=StopInsideBlockKept,
     build=partial(SpeculativeDecoder, stopping=StopInsideBlockKept()),
+    world="cycle16",
 )
 register(
     "min-tokens-ignored",
     family="stop",
     fault=MinTokensIgnored,
     build=partial(SpeculativeDecoder, processors=MinTokensIgnored()),
+    world="cycle16",
 )

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scipy.special import betainccinv
 
 from specaudit.stats.budget import anytime_p
+from specaudit.stats.intervals import proportion_lower, proportion_upper
 
 LIMITS = (0.01, 0.03, 0.1, 0.3, 1.0, 2.0)
 """Upper ends of the margin's bins in nats; the last is the gap from which on a flip is no numeric accident."""
@@ -118,36 +119,58 @@ def flip_floor(gaps: npt.ArrayLike, margins: npt.ArrayLike, limits: Sequence[flo
     )
 
 
-def triage(gaps: npt.ArrayLike, margins: npt.ArrayLike, floor: FlipFloor, alpha: float) -> Triage:
+def triage(gaps: npt.ArrayLike, margins: npt.ArrayLike, floors: Sequence[FlipFloor], alpha: float) -> Triage:
     """Tell whether a subject's greedy divergences are hard, too many, or what plain decoding does as well.
 
-    Half of α is spent on the floor's bounds and half on the process.
+    Half of α is spent on the floors' bounds and half on the process. Of several floors, measured in circumstances that
+    move logits in different ways, the highest bound of each bin counts.
 
     Args:
         gaps: Of every emitted token in its own context, in nats and in the order of the plan `[N]`; infinite where the
             reference gives the token no chance.
         margins: Of the same positions `[N]`.
-        floor: Of a replay arm; a soft excess says something of the verifier only if it was measured at width K+1.
+        floors: Of a replay arm, at least one, with the same limits; a soft excess says something of the verifier only
+            if one of them was measured at width K+1.
         alpha: Probability with which flips no likelier than in the floor may be called soft.
 
     Raises:
-        ValueError: gaps or margins are negative, NaN or of unequal length, or α is not inside (0, 1).
+        ValueError: gaps or margins are negative, NaN or of unequal length, α is not inside (0, 1), or the floors have
+            not the same limits.
     """
-    allowed = floor.upper(alpha / 2)
-    flips, bins = _positions(gaps, margins, floor.limits)
-    hard = np.flatnonzero(np.asarray(gaps) > floor.limits[-1])
+    if len({floor.limits for floor in floors}) != 1:
+        raise ValueError("triage needs floors with the same limits")
+    limits = floors[0].limits
+    allowed = np.max([floor.upper(alpha / 2 / len(floors)) for floor in floors], axis=0)
+    flips, bins = _positions(gaps, margins, limits)
+    hard = np.flatnonzero(np.asarray(gaps) > limits[-1])
     e_value = float(np.exp(_largest_log_wealth(flips, bins, allowed)))
     p_value = min(1.0, alpha / 2 + anytime_p(e_value))
     numeric = Divergence.SOFT if p_value <= alpha else Divergence.NUMERIC
     return Triage(
         kind=Divergence.HARD if len(hard) else numeric,
         hard=hard,
-        flips=_count(bins[flips], len(floor.limits)),
-        trials=_count(bins, len(floor.limits)),
+        flips=_count(bins[flips], len(limits)),
+        trials=_count(bins, len(limits)),
         allowed=allowed,
         e_value=e_value,
         p_value=p_value,
     )
+
+
+def excess_bound(events: int, trials: int, floors: Sequence[tuple[int, int]], delta: float) -> float:
+    """Return an upper bound of the share by which events are more frequent than in the floor where they are most so.
+
+    Clopper and Pearson's upper bound of the share, less their largest lower bound of a floor's; half of δ is spent on
+    either, and that of the floors is split among them.
+
+    Args:
+        events: Trials that went otherwise.
+        trials: At least 1.
+        floors: (events, trials) of each floor; without any, the share itself is bounded, at half of δ.
+        delta: Probability with which the bound may miss.
+    """
+    least = max((proportion_lower(*floor, delta / 2 / len(floors)) for floor in floors), default=0.0)
+    return max(0.0, proportion_upper(events, trials, delta / 2) - least)
 
 
 def _positions(

@@ -10,6 +10,7 @@ import pytest
 
 from specaudit.audit.filters import wanted_filters, with_refused_filters
 from specaudit.audit.run import Audit, run_audit
+from specaudit.checks.grd3.check import EndEquality
 from specaudit.engines.interface import EngineFailure, Probe
 from specaudit.engines.pace import Pacer
 from specaudit.model.capabilities import Capabilities
@@ -52,8 +53,8 @@ class Speculating(FakeEngine):
 def test_each_filter_that_a_suite_turns_on_is_asked_for_by_itself() -> None:
     wanted = wanted_filters(made_plan(suite=SUITE, checks=("LAW1",)))
     assert set(wanted) == set(FILTERS) - {"temperature"}
-    assert wanted["min_p"] == Sampling(min_p=0.05)
-    assert wanted["bad_words"] == Sampling(bad_words=((3, 2),))
+    assert wanted["min_p"].sampling == Sampling(min_p=0.05)
+    assert wanted["bad_words"].sampling == Sampling(bad_words=((3, 2),))
     assert wanted_filters(made_plan(suite=SUITE, checks=())) == {}
 
 
@@ -69,3 +70,20 @@ def test_what_is_refused_is_known_before_the_audit_asks_for_it() -> None:
     )
     assert found.spent.requests == 3 + len(engine.asked) == 3 + 3
     assert found.spent.generated_tokens == 3 * len(answer(1).completions[0].tokens or ())
+
+
+def test_fields_that_a_check_can_do_without_are_asked_for_as_well() -> None:
+    wanted = wanted_filters(made_plan(suite=Suite(name="ends", title="", checks={"GRD3": {}}), checks=("GRD3",)))
+    assert {name: getattr(request, name) for name, request in wanted.items()} == EndEquality.optional_fields
+    found = asyncio.run(with_refused_filters(Strict(), Probe(capabilities=Capabilities(engine="fake")), wanted))
+    assert found.capabilities.refused == ("stop_token_ids", "min_tokens")
+    assert "min_tokens = 1: The server answered 400." in found.exchanges
+
+
+class Strict(FakeEngine):
+    """Knows OpenAI's own fields only."""
+
+    async def complete(self, request: Request) -> Response:
+        if request.min_tokens or request.stop_token_ids:
+            raise EngineFailure(status(400))
+        return await super().complete(request)

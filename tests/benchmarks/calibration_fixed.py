@@ -133,7 +133,7 @@ def near_ties(rng: np.random.Generator, level: float) -> bool:
         margins = rng.exponential(0.7, size=positions)
         return np.where(rng.random(positions) < 0.3 * np.exp(-4 * margins), np.minimum(margins, 2), 0.0), margins
 
-    return triage(*flips(300), flip_floor(*flips(2000)), level).kind is Divergence.SOFT
+    return triage(*flips(300), [flip_floor(*flips(2000))], level).kind is Divergence.SOFT
 
 
 OTHERS: dict[str, Audit] = {

@@ -53,3 +53,7 @@ def test_how_the_servers_are_asked_is_told():
         "specaudit run --endpoint http://a:1/v1 --reference http://b:2/v1 --model 'my model' --api chat --stream "
         "--tokenizer 'my vocab.json' --segment answer --select LAW1"
     )
+
+
+def test_a_check_that_the_usual_suite_has_not_names_one_that_has():
+    assert rerun(plan(arms=REMOTE[:1]), "GRD3", suite="greedy").endswith(" --suite greedy --select GRD3")

@@ -1,0 +1,1 @@
+"""GRD3: stop, EOS and cap equality."""
