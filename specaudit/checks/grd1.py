@@ -1,6 +1,6 @@
 """GRD1: at temperature 0 the speculating engine emits what plain greedy decoding of the same target emits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -153,10 +153,7 @@ class PrefixEquality(Check[GreedySettings]):
                 for stage, one in found.items()
                 for name, value in figures(one, marked=stage != _ALONE).items()
             },
-            assumptions=(
-                f"a preference of more than {hard_gap:g} nats is no numeric noise",
-                "prompts and load are like those of interest",
-            ),
+            assumptions=tuple(_assumptions(evidence, hard_gap)),
             notes=(*not_under_control(evidence), *_notes(evidence)),
             exhibits=(exhibit(real, hard_gap),) if real else (),
             next_step=_next_step(verdict, evidence, real, measured),
@@ -264,14 +261,17 @@ def _detectable(prompts: int) -> float:
 
 
 def _notes(evidence: Evidence) -> tuple[str, ...]:
-    """What was not asked, and what the K-sweep showed."""
+    """What the K-sweep showed."""
     apart, _ = _apart(evidence)
-    quiet = no_traffic(evidence.plan)
-    notes = (
-        f"greedy completions beside sampled traffic were not looked at: {quiet}" if quiet else "",
-        swept(evidence, apart, answers(evidence, _ALONE, "reference")),
-    )
-    return tuple(filter(None, notes))
+    told = swept(evidence, apart, answers(evidence, _ALONE, "reference"))
+    return (told,) if told else ()
+
+
+def _assumptions(evidence: Evidence, hard_gap: float) -> Iterator[str]:
+    yield f"a preference of more than {hard_gap:g} nats is no numeric noise"
+    yield "prompts and load are like those of interest"
+    if quiet := no_traffic(evidence.plan):
+        yield f"what is equal alone is equal beside sampled traffic, which was not looked at: {quiet}"
 
 
 def _next_step(verdict: Verdict, evidence: Evidence, real: Sequence[Parting], measured: Sequence[Floor]) -> str:

@@ -75,7 +75,9 @@ def test_what_is_refused_is_known_before_the_audit_asks_for_it() -> None:
 def test_fields_that_a_check_can_do_without_are_asked_for_as_well() -> None:
     wanted = wanted_filters(made_plan(suite=Suite(name="ends", title="", checks={"GRD3": {}}), checks=("GRD3",)))
     assert {name: getattr(request, name) for name, request in wanted.items()} == EndEquality.optional_fields
-    found = asyncio.run(with_refused_filters(Strict(), Probe(capabilities=Capabilities(engine="fake")), wanted))
+    found = asyncio.run(
+        with_refused_filters(Strict(), Probe(capabilities=Capabilities(engine="fake")), wanted, Pacer(UNLIMITED))
+    )
     assert found.capabilities.refused == ("stop_token_ids", "min_tokens")
     assert "min_tokens = 1: The server answered 400." in found.exchanges
 

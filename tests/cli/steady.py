@@ -7,6 +7,7 @@ from pathlib import Path
 _VOLATILE = (
     (r"\b[0-9a-f]{64}\b", "<digest>"),
     (r"\d{8}T\d{6}Z(-\w+)-[0-9a-f]{4}\b", r"<time>\1"),
+    (r"\b\d{4}-\d\d-\d\dT[\d:.]+\+00:00", "<time>"),
     (r"127\.0\.0\.1:\d{4,5}", "<server>"),
 )
 _FIGURE = r"(?<![\w#])\d[\d,]*(\.\d+)?(e-\d+)?\b"
