@@ -150,11 +150,8 @@ async def examine_counters(patient: Patient) -> tuple[Item, ...]:
         return (_counters("Are there counters?", "unknown", "no metrics page was named: --metrics URL"),)
     page = await patient.scrape()
     found, why = readings(page)
-    if page is not None and not found:
-        dialect = find(parse(page.text, page.content_type))
-        whose = f"{dialect.name}'s page: " if dialect is not None else ""
-        return (_counters("Are there counters?", "no", f"{whose}{why}"),)
-    assert page is not None
+    if page is None or not found:
+        return (_counters("Are there counters?", "no", why),)
     dialect = find(parse(page.text, page.content_type))
     limit = max(reading.draft_limit for reading in found)
     unfit = next((reason for reading in found for reason in reading.unfit), "")

@@ -111,6 +111,8 @@ class Asker:
         look = f"curl {self.where}/models"
         if failure.status in (401, 403):
             hint = "export OPENAI_API_KEY=… (or SPECAUDIT_REFERENCE_API_KEY for a reference elsewhere)"
+        elif failure.status == 404 and self.manner.path.startswith("/"):
+            hint = f"Is it {self.manner.form.engine}? Leave --engine out to find out"
         elif failure.status == 404 or failure.reason == "protocol":
             hint = f"Does the address end in /v1? {look}"
         elif failure.reason == "connect":

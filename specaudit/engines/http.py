@@ -151,6 +151,8 @@ class HttpClient:
     ) -> httpx.Response:
         content = None if body is None else msgspec.json.encode(body)
         headers = self._headers if content is None else self._headers | {"Content-Type": "application/json"}
+        if body is not None and body.get("stream") is True:
+            headers = headers | {"Connection": "close"}  # llama.cpp closes it behind a stream without a word
         where = _below(self.where, path)
         try:
             request = httpx.Request(

@@ -16,7 +16,12 @@ from specaudit.audit.record import FILE_NAME, read_evidence
 from specaudit.audit.run import Audit, run_audit
 from specaudit.audit.suites import load_suite
 from specaudit.doctor.examine import MOST_REQUESTS, Asked, examine
+from specaudit.engines.interface import Access
+from specaudit.engines.llamacpp import build
+from specaudit.model.completion import Response
+from specaudit.model.plan import Arm
 from specaudit.model.report import Report
+from specaudit.model.request import GREEDY, Request
 
 pytest.importorskip("xllamacpp", reason="the prebuilt llama.cpp is for Linux on x86-64")
 
@@ -80,6 +85,35 @@ def test_the_adaptive_sampler_is_not_what_sampled_drafts_are_verified_by(
 ) -> None:
     report = audit(fleet, subject, tmp_path, "LAW1", engine="llamacpp:adaptive_target=0.5")
     assert verdicts(report) == {"LAW1": verdict}
+
+
+def test_logprobs_of_verification_steps_are_zeros(fleet: Fleet, tmp_path: Path) -> None:
+    report = audit(fleet, "greedy", tmp_path, "LGP1")
+    assert verdicts(report) == {"LGP1": "violates"}
+    assert "They are 0" in report.findings[0].summary
+    assert "on verification steps" in report.findings[0].summary
+
+
+def test_a_draft_model_without_a_type_is_configured_but_not_speculating(fleet: Fleet, tmp_path: Path) -> None:
+    report = audit(fleet, "draft-without-type", tmp_path, "CTR5")
+    assert verdicts(report) == {"CTR5": "violates"}
+    assert report.findings[0].summary.startswith("Speculation is off in silence: nothing was drafted")
+
+
+def test_streams_lose_no_answer(fleet: Fleet) -> None:
+    """The server closes a connection behind a stream without saying so, and the next request goes out all the same."""
+
+    async def use() -> list[Response]:
+        engine = build(Arm(role="subject", engine="llamacpp", endpoint=f"{fleet['greedy']}/v1", stream=True), Access())
+        try:
+            asked = Request(prompt=(1, 5, 6), sampling=GREEDY, seed=1, max_tokens=6)
+            return [await engine.complete(asked) for _ in range(6)]
+        finally:
+            await engine.close()
+
+    answers = asyncio.run(use())
+    assert len({answer.completions[0].tokens for answer in answers}) == 1
+    assert all(answer.received == 6 for answer in answers)
 
 
 def test_an_engine_that_dies_in_mid_run(fleet: Fleet, tmp_path: Path) -> None:
