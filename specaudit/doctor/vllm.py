@@ -28,5 +28,5 @@ def vllm_items(page: Mapping[str, Any] | None) -> Iterator[Item]:
         question="Which model runner is it?",
         state="unknown",
         answer=f"the server does not tell; its log does. Requests live, old: {state['old']}; new: {state['new']}. "
-        f"{state['needs'].capitalize()}",
+        f"{state['needs'][0].upper()}{state['needs'][1:]}",
     )
