@@ -86,6 +86,8 @@ class ReportedLogprobs(Check[LogprobSettings]):
         """Count the answers that hold a logprob which is not the target's."""
         if (cannot := self.cannot_compare(settings, evidence)) is not None:
             return cannot
+        if not {"subject", "reference"} <= set(evidence.capabilities):
+            return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No answers were collected.")
         if reason := why_not(evidence):
             return self.cannot_say(settings, Verdict.NOT_APPLICABLE, reason)
         if SAMPLE not in evidence.stages:
