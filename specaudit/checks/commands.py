@@ -12,6 +12,10 @@ def again(plan: Plan) -> str:
     return shlex.join([*words, "--seed", str(plan.seed)] if plan.seed else words)
 
 
+_FOUND_OUT = ("auto", "openai")
+"""Engines at an address for which nothing need be said; the second is that of evidence from before engines were told."""
+
+
 def rerun(plan: Plan, check_id: str, *, new_samples: bool = False, suite: str | None = None) -> str:
     """Return the command that runs one check on the same engines again, on new samples if asked for.
 
@@ -41,6 +45,8 @@ def _engines(plan: Plan) -> list[str]:
         drafts = None if subject is None else subject.draft_tokens
         return words if drafts in (None, 3) else [*words, "--draft-tokens", str(drafts)]
     words = ["--endpoint", subject.endpoint]
+    if subject.engine not in _FOUND_OUT:
+        words = ["--engine", subject.engine, *words]
     if reference is not None and reference.endpoint is not None:
         words += ["--reference", SELF if is_self(plan) else reference.endpoint]
     for page in (plan.metrics, *plan.replicas):

@@ -24,7 +24,7 @@ _DISTINCT = 3
 _SEEDS = (101, 1_000_003, 2_000_029, 3_000_017)
 """Far apart, as those of an audit are."""
 
-_FIRST_SEEDS = tuple(5_000_011 * number for number in range(1, 9))
+_FIRST_SEEDS = tuple(5_000_011 * number for number in range(1, 7))
 
 Ask = Callable[[Request, str], Awaitable[Response | None]]
 """Sends a request that may be refused: None stands for a refusal. The text says what the request is for."""

@@ -57,3 +57,10 @@ def test_how_the_servers_are_asked_is_told():
 
 def test_a_check_that_the_usual_suite_has_not_names_one_that_has():
     assert rerun(plan(arms=REMOTE[:1]), "GRD3", suite="greedy").endswith(" --suite greedy --select GRD3")
+
+
+def test_an_engine_that_was_named_is_named_again():
+    arms = (Arm(role="subject", engine="llamacpp:adaptive_target=0.5", endpoint="http://a:1/v1"),)
+    assert rerun(plan(arms=arms), "LAW1") == (
+        "specaudit run --engine llamacpp:adaptive_target=0.5 --endpoint http://a:1/v1 --select LAW1"
+    )
