@@ -13,7 +13,7 @@ def again(plan: Plan) -> str:
 
 
 _FOUND_OUT = ("auto", "openai")
-"""Engines at an address for which nothing need be said; the second is that of evidence from before engines were told."""
+"""Engines at an address for which nothing need be said; the second is that of evidence from before they were told."""
 
 
 def rerun(plan: Plan, check_id: str, *, new_samples: bool = False, suite: str | None = None) -> str:
