@@ -173,17 +173,25 @@ class SpeculativeDecoder:
         return drafter.draft(block.sequences, block.num_draft, uniforms[:, :width], law)
 
     def judged(self, block: Block) -> Block:
-        """Say by which rules the drafts are judged: by those of the rows themselves."""
+        """Say by which rules the drafts are judged: by those of the rows themselves.
+
+        Args:
+            block: the rows, with the drafts that each has made, not those that it might have.
+        """
         return block
 
     def target(self, block: Block, drafts: Drafts, logits: FloatArray) -> FloatArray:
         """Make the target's laws `[b, K + 1, V]` of its logits at the drafts and behind the last one."""
+        return self.laws(self.processors, block, drafts, logits)
+
+    def laws(self, processors: Processors, block: Block, drafts: Drafts, logits: FloatArray) -> FloatArray:
+        """Let processors make laws `[b, K + 1, V]` of logits at the drafts and behind the last one."""
         width = drafts.tokens.shape[1]
         if self.topology is None:
             before = np.tri(width + 1, width, k=-1, dtype=np.bool_)
         else:
             before = self.topology.visible[: width + 1, 1 : width + 1]
-        return self.processors(logits, block.rules, block.history(drafts.tokens, before))
+        return processors(logits, block.rules, block.history(drafts.tokens, before))
 
     def coins(self, streams: RowStreams, block: Block) -> FloatArray:
         """Draw the uniforms that a row is judged by in one step, `[b, K + 1]`."""

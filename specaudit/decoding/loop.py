@@ -229,7 +229,7 @@ class DecodingLoop:
     def _judge(self, speaking: IntArray, block: Block, drafts: Drafts, tokens: IntArray, forward: Forward) -> Executed:
         """Let the target judge the drafts behind the last of so many new `tokens` `[b]`."""
         decoder, rows = self._decoder, self._batch.rows
-        judged = decoder.judged(block)
+        judged = decoder.judged(replace(block, num_draft=drafts.count))
         p = decoder.target(judged, drafts, forward.logits)
         judging = rows.judging.rows(speaking)
         coins = decoder.coins(judging, block)

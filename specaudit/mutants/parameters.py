@@ -12,6 +12,7 @@ from specaudit.decoding.history import History
 from specaudit.decoding.processors import Processors
 from specaudit.decoding.rules import Rules
 from specaudit.mutants.registry import register
+from specaudit.mutants.verification import OnVerification
 
 
 class TargetUnwarped(SpeculativeDecoder):
@@ -36,25 +37,24 @@ class UninitialisedParameters(SpeculativeDecoder):
     """
 
     def judged(self, block: Block) -> Block:
-        """Read the parameters one row too early; a zeroed memory holds temperature 0."""
-        if not block.num_draft.any():
+        """Read the parameters one row with drafts too early; a zeroed memory holds temperature 0."""
+        drafted = np.flatnonzero(block.num_draft)
+        if not drafted.size:
             return block
-        filters = {name: np.roll(getattr(block.rules, name), 1) for name in ("temperature", "top_k", "top_p")}
-        filters["temperature"][0] = 0
+        filters = {name: getattr(block.rules, name).copy() for name in ("temperature", "top_k", "top_p")}
+        for column in filters.values():
+            column[drafted] = np.roll(column[drafted], 1)
+        filters["temperature"][drafted[0]] = 0
         return block.with_rules(**filters)
 
 
-class FilterOrderSwapped(Processors):
+class FilterOrderSwapped(OnVerification):
     """On verification rows top-p is taken before top-k, while plain decoding does it the other way round.
 
     Seen: sgl-project/sglang issue 36173.
     """
 
-    def __call__(self, logits: FloatArray, rules: Rules, history: History) -> FloatArray:
-        """Swap the two filters."""
-        if logits.shape[1] == 1:
-            return super().__call__(logits, rules, history)
-        return Processors(("temperature", "min_p", "top_p", "top_k"))(logits, rules, history)
+    faulty = Processors(("temperature", "min_p", "top_p", "top_k"))
 
 
 class LogitBiasDropped(SpeculativeDecoder):
@@ -126,12 +126,7 @@ class BadWordsOffByOne(Processors):
 
 register("uninitialised-parameters", family="rule", fault=UninitialisedParameters, build=UninitialisedParameters)
 register("target-unwarped", family="parameters", fault=TargetUnwarped, build=TargetUnwarped)
-register(
-    "filter-order-swapped",
-    family="parameters",
-    fault=FilterOrderSwapped,
-    build=partial(SpeculativeDecoder, processors=FilterOrderSwapped()),
-)
+register("filter-order-swapped", family="parameters", fault=FilterOrderSwapped, build=FilterOrderSwapped)
 register("logit-bias-dropped", family="parameters", fault=LogitBiasDropped, build=LogitBiasDropped)
 register("penalties-dropped", family="parameters", fault=PenaltiesDropped, build=PenaltiesDropped)
 register("sampled-request-greedy", family="parameters", fault=SampledRequestGreedy, build=SampledRequestGreedy)

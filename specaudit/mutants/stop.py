@@ -11,6 +11,7 @@ from specaudit.decoding.processors import Processors
 from specaudit.decoding.rules import Rules
 from specaudit.decoding.stopping import Stopping
 from specaudit.mutants.registry import register
+from specaudit.mutants.verification import OnVerification
 
 
 class EosOnlyLastChecked(Stopping):
@@ -35,16 +36,20 @@ class StopInsideBlockKept(Stopping):
         return n_out
 
 
-class MinTokensIgnored(Processors):
+class _WithoutMinTokens(Processors):
+    """Forget min_tokens."""
+
+    def min_tokens(self, scores: FloatArray, rules: Rules, history: History) -> None:
+        """Forbid nothing."""
+
+
+class MinTokensIgnored(OnVerification):
     """On verification rows the stop tokens are not forbidden before min_tokens.
 
     Seen: vllm-project/vllm issue 26317.
     """
 
-    def min_tokens(self, scores: FloatArray, rules: Rules, history: History) -> None:
-        """Forbid them on rows without drafts only."""
-        if scores.shape[1] == 1:
-            super().min_tokens(scores, rules, history)
+    faulty = _WithoutMinTokens()
 
 
 register(
@@ -61,10 +66,4 @@ register(
     build=partial(SpeculativeDecoder, stopping=StopInsideBlockKept()),
     world="cycle16",
 )
-register(
-    "min-tokens-ignored",
-    family="stop",
-    fault=MinTokensIgnored,
-    build=partial(SpeculativeDecoder, processors=MinTokensIgnored()),
-    world="cycle16",
-)
+register("min-tokens-ignored", family="stop", fault=MinTokensIgnored, build=MinTokensIgnored, world="cycle16")

@@ -100,3 +100,20 @@ def test_ragged_rows_are_wrong_and_only_they(name):
     assert misfit(honest.generate(prompts, seeds, max_tokens=caps).tokens[1::2, :3], law)[0] < 1.6
     alone = faulty.generate(prompts[:1], seeds[:1], max_tokens=12)
     np.testing.assert_array_equal(alone.tokens, honest.generate(prompts[:1], seeds[:1], max_tokens=12).tokens)
+
+
+ON_VERIFICATION = [case for case in CASES if case[0] not in ("eos-only-last-checked", "stop-inside-block-kept")]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "stop"), [*ON_VERIFICATION, ("uninitialised-parameters", UNFILTERED, TO_THE_END)]
+)
+def test_a_row_without_drafts_is_right_beside_rows_with_drafts(name, parameters, stop):
+    """Two tokens leave no room for a draft: the first comes from prefill, the second is the verifier's own."""
+    caps = np.where(np.arange(400) % 2, 2, 8)
+    options = {"parameters": parameters, "stop": stop, "max_tokens": caps}
+    prompts, seeds = np.tile(PROMPT, (400, 1)), np.arange(400)
+    faulty, honest = registry.get(name).build(WORLD, draft_tokens=2), SpeculativeDecoder(WORLD, draft_tokens=2)
+    tokens, right = (decoder.generate(prompts, seeds, **options).tokens for decoder in (faulty, honest))
+    np.testing.assert_array_equal(tokens[1::2], right[1::2])
+    assert (tokens[::2] != right[::2]).any()
