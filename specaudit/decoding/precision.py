@@ -9,7 +9,7 @@ Source: Micikevicius et al., "FP8 formats for deep learning", 2022.
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import ml_dtypes
 import numpy as np
@@ -18,7 +18,7 @@ from specaudit.decoding.arrays import FloatArray, IntArray
 from specaudit.decoding.kv import PagedCache
 from specaudit.decoding.models.linear import project
 from specaudit.decoding.models.transformer import Transformer
-from specaudit.decoding.models.weights import LayerWeights
+from specaudit.decoding.models.weights import LayerWeights, Shape, Weights
 
 ScaleScope = Literal["token", "tensor"]
 
@@ -70,6 +70,10 @@ class Precision:
     kv: Float8 | None = None
 
 
+FP8 = Precision()
+"""Weights and activations in E4M3, with a scale per token: as engines quantise unless told otherwise."""
+
+
 class QuantisedCache(PagedCache):
     """A paged KV cache whose entries are rounded as they are stored.
 
@@ -96,14 +100,29 @@ class QuantisedTransformer(Transformer):
         precision: what of it is quantised.
     """
 
-    def __init__(self, model: Transformer, precision: Precision) -> None:
-        super().__init__(model.shape, model.weights, feature_layers=model.feature_layers)
+    def __init__(self, model: Transformer, precision: Precision = FP8) -> None:
         self.precision = precision
-        if precision.weights:
-            layers = tuple(_quantised(layer, precision.weights) for layer in model.weights.layers)
-            self.weights = replace(model.weights, layers=layers)
+        super().__init__(model.shape, self._rounded(model.weights), feature_layers=model.feature_layers)
         if precision.kv:
             self.cache_type = partial(QuantisedCache, kv=precision.kv)
+
+    @classmethod
+    def from_seed(cls, shape: Shape, seed: int) -> Self:
+        """Quantise a transformer with random weights, as a model of this kind is quantised by default."""
+        return cls(Transformer.from_seed(shape, seed))
+
+    def perturbed(self, scale: float, seed: int) -> Self:
+        """Add noise of `scale` standard deviations to every matrix, and quantise what comes of it."""
+        noisy = super().perturbed(scale, seed)
+        noisy.weights = self._rounded(noisy.weights)
+        return noisy
+
+    def _rounded(self, weights: Weights) -> Weights:
+        """Round the matrices of the layers."""
+        if self.precision.weights is None:
+            return weights
+        layers = tuple(_quantised(layer, self.precision.weights) for layer in weights.layers)
+        return replace(weights, layers=layers)
 
     def linear(self, rows: FloatArray, weight: FloatArray) -> FloatArray:
         """Multiply the quantised rows by a matrix of a layer: `[b, T, D] -> [b, T, E]`."""

@@ -10,6 +10,7 @@ from specaudit.decoding.precision import Float8, Precision, QuantisedTransformer
 from specaudit.decoding.processors import softmax
 from specaudit.decoding.sampling import inverse_cdf
 from specaudit.decoding.verify.chain import ChainVerifier
+from specaudit.mutants.precision import Fp8BatchScale
 from tests.decoding.models.reading import prompts, read_all, read_on
 
 FULL = Transformer.from_seed(Shape(vocabulary=16, width=32, layers=3), seed=1)
@@ -118,6 +119,27 @@ def test_what_is_quantised_can_be_truncated():
     cut, again = quantised.truncated(2), QuantisedTransformer(FULL.truncated(2), Precision())
     assert (read_all(cut, tokens).logits == read_all(again, tokens).logits).all()
     assert (read_all(cut, tokens).logits != read_all(FULL.truncated(2), tokens).logits).any()
+
+
+def test_what_is_quantised_stays_quantised_when_noise_is_added():
+    quantised = QuantisedTransformer(FULL, Precision())
+    noisy = quantised.perturbed(0.1, seed=5)
+    assert isinstance(noisy, QuantisedTransformer)
+    for before, after in zip(quantised.weights.layers, noisy.weights.layers, strict=True):
+        assert (before.qkv != after.qkv).any()
+        for name in ("qkv", "output", "gate_up", "down"):
+            matrix = getattr(after, name)
+            np.testing.assert_allclose(Float8.E4M3.scaled(matrix, axis=0), matrix, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [QuantisedTransformer, Fp8BatchScale])
+def test_a_quantised_model_from_a_seed_is_the_full_one_quantised(kind):
+    shape, tokens = Shape(vocabulary=16, width=32, layers=2), prompts(np.random.default_rng(3), 2, 9, 16)
+    full = Transformer.from_seed(shape, seed=4)
+    model, again = kind.from_seed(shape, seed=4), kind(full)
+    assert type(model) is kind
+    assert (read_all(model, tokens).logits == read_all(again, tokens).logits).all()
+    assert (read_all(model, tokens).logits != read_all(full, tokens).logits).any()
 
 
 def emitted_law(drawn, declared, p, draws=400_000):
