@@ -97,7 +97,7 @@ def _of_checks(plan: Plan, entries: list[AnyEntry]) -> Iterator[CheckEstimate]:
             entries.append(StageEntry(stage=stage, digest=""))
             spending = sum((_likely(planned.request) for planned in stage.slots()), spending)
             asked = {planned.engine for planned in stage.slots()}
-            if asked == {"reference"} or (check.plans_from_answers and not exact):
+            if "subject" not in asked or (check.plans_from_answers and not exact):
                 entries += asyncio.run(_answers(stand_in, stage))
         yield CheckEstimate(
             check=check_id,

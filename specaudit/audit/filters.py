@@ -27,8 +27,7 @@ def wanted_filters(plan: Plan) -> dict[str, Request]:
     for check_id in plan.checks:
         for field, value in registry.get(check_id).optional_fields.items():
             found[field] = msgspec.structs.replace(_NEUTRAL, **{field: value})
-        sampling = getattr(registry.settings_of(plan.suite, check_id), "sampling", None)
-        if isinstance(sampling, Sampling):
+        for sampling in registry.get(check_id).samplings(registry.settings_of(plan.suite, check_id)):
             names = [name for name in sampling.changed if name not in _PROBED_ANYWAY]
             for name in names:
                 alone = Sampling(**{name: getattr(sampling, name)})

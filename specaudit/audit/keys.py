@@ -7,7 +7,10 @@ from specaudit.engines.headers import sendable
 from specaudit.model.errors import UsageError
 
 _SUBJECT = ("SPECAUDIT_API_KEY", "OPENAI_API_KEY")
-_REFERENCE = "SPECAUDIT_REFERENCE_API_KEY"
+_PLAIN = {
+    "reference_api_key": "SPECAUDIT_REFERENCE_API_KEY",
+    "full_precision_api_key": "SPECAUDIT_FULL_PRECISION_API_KEY",
+}
 
 
 def keys_from_environment() -> dict[str, Any]:
@@ -16,7 +19,7 @@ def keys_from_environment() -> dict[str, Any]:
     Raises:
         UsageError: a key cannot be sent.
     """
-    return {"api_key": _key(*_SUBJECT), "reference_api_key": _key(_REFERENCE)}
+    return {"api_key": _key(*_SUBJECT), **{name: _key(variable) for name, variable in _PLAIN.items()}}
 
 
 def _key(*names: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,13 +12,13 @@ import msgspec
 from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF
 from specaudit.engines.addresses import public_address
-from specaudit.engines.embedded import HOME, home_of
+from specaudit.engines.embedded import HOME, full_precision_of, home_of, plain_of
 from specaudit.engines.registry import IN_PROCESS as IN_PROCESS_FAMILIES
 from specaudit.engines.registry import LOADS_MODELS, family_of
 from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.model.limits import Limits
 from specaudit.model.nearest import nearest
-from specaudit.model.plan import Api, Arm, Plan, Speculation
+from specaudit.model.plan import Api, Arm, Plan, Role, Speculation
 from specaudit.model.suite import SequentialSettings, Suite
 from specaudit.version import VERSION
 
@@ -47,8 +47,9 @@ def make_plan(audit: Audit) -> Plan:
             f"--alpha {alpha:g} is not an error budget: it must lie between 0 and 0.5.",
             hint="specaudit run --alpha 0.001",
         )
-    arms, metrics = _arms(audit), _metrics(audit)
     checks = selected(audit.suite, audit.select, audit.ignore)
+    arms = _arms(audit, beside={role for check_id in checks for role in registry.get(check_id).beside})
+    metrics = _metrics(audit)
     required = _required(audit, checks)
     settings = {check_id: _settings(audit, check_id, required=check_id in required) for check_id in checks}
     return Plan(
@@ -140,7 +141,8 @@ def _required(audit: Audit, checks: tuple[str, ...]) -> tuple[str, ...]:
     return required or checks
 
 
-def _arms(audit: Audit) -> tuple[Arm, ...]:
+def _arms(audit: Audit, *, beside: Collection[Role]) -> tuple[Arm, ...]:
+    """The engines that are asked; in process also those that only some checks ask `beside` subject and reference."""
     if audit.endpoint is None:
         if option := _given(
             reference=audit.reference,
@@ -165,13 +167,13 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
                 f"{option} goes with an engine that loads models: {', '.join(LOADS_MODELS)}.",
                 hint=f"specaudit run --engine {LOADS_MODELS[0]} --target PATH --draft PATH",
             )
-        subject = Arm(
-            role="subject",
-            engine=audit.engine or ENGINE,
-            world=audit.world or _world(audit.suite, audit.engine or ENGINE),
-            draft_tokens=drafts,
-        )
-        return (subject, Arm(role="reference", engine=ENGINE, world=subject.world, draft_tokens=0))
+        world = audit.world or _world(audit.suite, audit.engine or ENGINE)
+        subject = Arm(role="subject", engine=audit.engine or ENGINE, world=world, draft_tokens=drafts)
+        plain = Arm(role="reference", engine=ENGINE, world=plain_of(subject.engine, world), draft_tokens=0)
+        if audit.full_precision is None and "full-precision" not in beside:
+            return (subject, plain)
+        full = audit.full_precision or full_precision_of(plain.world or world)
+        return (subject, plain, msgspec.structs.replace(plain, role="full-precision", world=full))
     engine = audit.engine or SERVER
     in_process = audit.engine if family_of(engine) in IN_PROCESS_FAMILIES else None
     if option := _given(
@@ -196,10 +198,11 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
         stream=bool(audit.stream),
         tokenizer=audit.tokenizer,
     )
+    third = _third(subject, audit.full_precision)
     if audit.reference is None:
-        return (subject,)
+        return (subject, *third)
     if audit.reference == SELF:
-        return (subject, msgspec.structs.replace(subject, role="reference"))
+        return (subject, msgspec.structs.replace(subject, role="reference"), *third)
     reference = _address("--reference", audit.reference)
     if audit.reference.rstrip("/") == audit.endpoint.rstrip("/"):
         raise UsageError(
@@ -207,7 +210,15 @@ def _arms(audit: Audit) -> tuple[Arm, ...]:
             hint="Serve the same target without speculation and give its address as --reference, or say "
             f"--reference {SELF} to ask the endpoint for first tokens, which are never drafted",
         )
-    return (subject, msgspec.structs.replace(subject, role="reference", endpoint=reference))
+    return (subject, _plain_arm(subject, "reference", reference), *third)
+
+
+def _third(subject: Arm, address: str | None) -> tuple[Arm, ...]:
+    return () if address is None else (_plain_arm(subject, "full-precision", _address("--arm", address)),)
+
+
+def _plain_arm(subject: Arm, role: Role, endpoint: str) -> Arm:
+    return msgspec.structs.replace(subject, role=role, endpoint=endpoint)
 
 
 def _loaded(audit: Audit, drafts: int) -> tuple[Arm, ...]:
@@ -230,7 +241,9 @@ def _loaded(audit: Audit, drafts: int) -> tuple[Arm, ...]:
         speculation=speculation,
         draft_tokens=0 if speculation == "none" else drafts,
     )
-    return (subject, plain)
+    if audit.full_precision is None:
+        return (subject, plain)
+    return (subject, plain, msgspec.structs.replace(plain, role="full-precision", target=audit.full_precision))
 
 
 def _metrics(audit: Audit) -> tuple[str, ...]:
@@ -248,6 +261,13 @@ def _given(**options: object) -> str | None:
     return next((f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None), None)
 
 
+_EXAMPLES = {
+    "--metrics": "http://127.0.0.1:8000/metrics",
+    "--arm": "full-precision=http://127.0.0.1:8002/v1",
+}
+"""Addresses as the options take them, where they are not those of an endpoint."""
+
+
 def _address(option: str, url: str) -> str:
     """Return an address as it may be recorded. One that is wrong is not repeated: it may hold a password."""
     try:
@@ -258,6 +278,6 @@ def _address(option: str, url: str) -> str:
     if not whole:
         raise UsageError(
             f"{option} needs a whole address, with http:// or https:// before the host.",
-            hint=f"specaudit run {option} http://127.0.0.1:8000/{'metrics' if option == '--metrics' else 'v1'}",
+            hint=f"specaudit run {option} {_EXAMPLES.get(option, 'http://127.0.0.1:8000/v1')}",
         )
     return public_address(url)

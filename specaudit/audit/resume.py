@@ -21,12 +21,12 @@ from specaudit.engines.addresses import public_address
 from specaudit.model.entries import ResumeEntry
 from specaudit.model.errors import UsageError
 from specaudit.model.evidence import Evidence
-from specaudit.model.plan import Plan
+from specaudit.model.plan import ROLES, Plan
 from specaudit.model.report import Report
 from specaudit.model.suite import Suite
 from specaudit.version import VERSION
 
-ADDRESSES = ("endpoint", "reference", "metrics")
+ADDRESSES = ("endpoint", "reference", "full_precision", "metrics")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,7 @@ class Resume:
     allow_inconclusive: bool = False
     api_key: str | None = field(default=None, repr=False)
     reference_api_key: str | None = field(default=None, repr=False)
+    full_precision_api_key: str | None = field(default=None, repr=False)
     listener: Listener = silent
 
 
@@ -120,6 +121,7 @@ def _audit(resume: Resume, evidence: Evidence) -> Audit:
         limits=checked(msgspec.structs.replace(evidence.limits, **resume.limits)),
         api_key=resume.api_key,
         reference_api_key=resume.reference_api_key,
+        full_precision_api_key=resume.full_precision_api_key,
         **known,
     )
 
@@ -131,11 +133,12 @@ def _shown(address: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 def _public(plan: Plan) -> dict[str, str | tuple[str | None, ...] | None]:
     """The recorded addresses by option."""
-    subject, reference = plan.arm("subject"), plan.arm("reference")
+    subject, reference, full = (plan.arm(role) for role in ROLES)
     endpoint = subject.endpoint if subject else None
     return {
         "endpoint": endpoint,
         "reference": SELF if is_self(plan) else reference.endpoint if reference else None,
+        "full_precision": full.endpoint if full else None,
         "metrics": None if endpoint is None else (plan.metrics, *plan.replicas) if plan.replicas else plan.metrics,
     }
 
@@ -145,7 +148,7 @@ def _contradicted(name: str, resume: Resume, plan: Plan) -> str | None:
     value = resume.said[name]
     recorded: object
     match name:
-        case "endpoint" | "reference" | "metrics":
+        case "endpoint" | "reference" | "full_precision" | "metrics":
             recorded = _public(plan)[name]
             agrees = value == recorded or _shown(value) == recorded
         case (

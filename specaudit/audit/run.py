@@ -69,6 +69,8 @@ class Audit:
     endpoint: str | None = None
     reference: str | None = None
     """The same target without speculation; `self` asks the endpoint for first tokens, which are never drafted."""
+    full_precision: str | None = None
+    """The target before it was quantised, served plainly; in process the world that it decodes."""
     metrics: str | tuple[str, ...] | None = None
     """The subject's metrics page, or the pages of all its replicas."""
     model: str | None = None
@@ -107,6 +109,8 @@ class Audit:
     """Sent to the endpoint, and to other addresses with the same scheme, host and port only."""
     reference_api_key: str | None = field(default=None, repr=False)
     """Sent to the reference; needed where it is elsewhere and wants a key."""
+    full_precision_api_key: str | None = field(default=None, repr=False)
+    """Likewise for the arm in full precision."""
     listener: Listener = silent
 
     @property
@@ -269,8 +273,12 @@ def _collector(
 
 def _engine(arm: Arm, audit: Audit, plan: Plan, pacer: Pacer) -> Engine:
     """The engine at an arm's address as given; the recorded one has no user name, password or query."""
-    address = audit.endpoint if arm.role == "subject" or audit.reference == SELF else audit.reference
-    key = audit.reference_api_key if arm.role == "reference" and audit.reference != SELF else None
+    itself = arm.role == "subject" or (arm.role == "reference" and audit.reference == SELF)
+    given = {
+        "reference": (audit.reference, audit.reference_api_key),
+        "full-precision": (audit.full_precision, audit.full_precision_api_key),
+    }
+    address, key = (audit.endpoint, None) if itself or arm.endpoint is None else given[arm.role]
     access = replace(_access(audit, plan, address, key), pacer=pacer)
     return build(msgspec.structs.replace(arm, endpoint=address), access)
 

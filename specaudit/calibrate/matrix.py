@@ -7,7 +7,16 @@ from typing import Any, cast
 import numpy as np
 
 from specaudit.calibrate.drive import HIDDEN, Level, drive, tokens_of
-from specaudit.calibrate.subjects import DRAFT_TOKENS, decoder, family_of, plain, reference_of, sampling_of, world_of
+from specaudit.calibrate.subjects import (
+    DRAFT_TOKENS,
+    decoder,
+    family_of,
+    full_precision_of,
+    plain,
+    reference_of,
+    sampling_of,
+    world_of,
+)
 from specaudit.checks import registry
 from specaudit.checks.interface import budget_of
 from specaudit.decoding.decoder import SpeculativeDecoder
@@ -16,7 +25,7 @@ from specaudit.engines.reference import ReferenceEngine
 from specaudit.model.calibration import Kill
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding
-from specaudit.model.plan import Arm, Plan
+from specaudit.model.plan import Arm, Plan, Role
 from specaudit.model.record import Record
 from specaudit.model.suite import Background, Suite
 from specaudit.version import VERSION
@@ -40,6 +49,12 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "LAW3": {"tolerance": 0.1, "prompts": 1, "choices": 8},
 }
 """What differs from the checks' own defaults."""
+
+FOR: Mapping[str, frozenset[str]] = {
+    "LAW5": frozenset({"parameters", "grammar-bonus-unmasked", "reference:filter-order-swapped"}),
+    "LAW6": frozenset({"precision", "fp8-draft", "fp8-target"}),
+}
+"""Checks that cost much and are about some subjects only: their families, or their own names. None is quick."""
 
 DRAWN: Mapping[str, Any] = {"max_tokens": 16}
 """Settings of LAW3 where no law is told: then every scored token is a request."""
@@ -138,7 +153,11 @@ def _cells(subject: str, *, quick: bool) -> Iterator[tuple[str, str]]:
     for check in checks:
         if check in OF_CLAIMS:
             continue
-        if check in BY_LEVEL:
+        if check in FOR:
+            asked = not quick and not FOR[check].isdisjoint({family_of(subject), plain(subject), subject})
+            for level in (("exact", "sampled") if chain else (ANY,)) if asked else ():
+                yield check, level
+        elif check in BY_LEVEL:
             for level in levels[:1] if quick else levels:
                 yield check, level
         elif not alike and chain and check in SHARPER_IF_EXACT:
@@ -160,27 +179,33 @@ def _audited(task: KillTask) -> tuple[Finding, Evidence]:
     table = {**task.settings, **_conditions(task)}
     suite = Suite(name="calibration", title="", checks={task.check: table}, background=Background())
     check, settings = registry.get(task.check), registry.settings_of(suite, task.check)
+    names: dict[Role, str] = {"subject": task.subject}
+    decoders: dict[Role, SpeculativeDecoder] = {
+        "subject": decoder(task.subject),
+        "reference": reference_of(task.subject),
+        **{role: full_precision_of(task.subject) for role in check.beside},
+    }
+    engines = {role: ReferenceEngine(decoder) for role, decoder in decoders.items()}
     plan = Plan(
         tool=VERSION,
         created="",
         suite=suite,
         checks=(task.check,),
         required=(task.check,),
-        arms=(Arm(role="subject", engine=task.subject), Arm(role="reference", engine="reference")),
+        arms=tuple(Arm(role=role, engine=names.get(role, "reference")) for role in engines),
         metrics="in process",
         alpha=ALPHA,
         seed=task.seed,
         concurrency=CONCURRENCY,
     )
-    subject, reference = ReferenceEngine(decoder(task.subject)), ReferenceEngine(reference_of(task.subject))
     hidden = {} if task.level == ANY else HIDDEN[cast(Level, task.level)]
     evidence = drive(
         check,
         settings,
         plan,
-        {"subject": subject, "reference": reference},
+        engines,
         reveal=task.level == "exact",
-        hidden={"subject": hidden, "reference": hidden},
+        hidden={role: hidden for role in engines},
     )
     return check.judge(settings, evidence, budget_of(plan, task.check)), evidence
 

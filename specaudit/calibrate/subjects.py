@@ -24,12 +24,7 @@ SAMPLING: Mapping[str, Sampling] = {
 }
 """Sampling parameters without which a fault is none, or next to none."""
 
-REFERENCE_WORLDS: Mapping[str, str] = {"fp8-batch-scale": "transformer8-fp8"}
-"""Worlds whose target a subject is held against, where that is not the world's in which it is built."""
-
-TO_COME: Mapping[str, str] = {
-    "grammar-bonus-unmasked": "LAW5",
-}
+TO_COME: Mapping[str, str] = {}
 """Checks that are to kill a mutant which those before them may miss; once one exists, nothing is to come any more."""
 
 
@@ -82,7 +77,7 @@ def family_of(subject: str) -> str:
 
 def world_of(subject: str) -> World:
     """Return the world in which a subject's fault can be seen: with the target that it is held against."""
-    return WORLDS[REFERENCE_WORLDS.get(plain(subject), found(subject).world)]
+    return WORLDS[found(subject).plain]
 
 
 def decoder(subject: str) -> SpeculativeDecoder:
@@ -96,6 +91,12 @@ def decoder(subject: str) -> SpeculativeDecoder:
 def reference_of(subject: str) -> SpeculativeDecoder:
     """Build plain decoding of the target that the subject ought to have."""
     return SpeculativeDecoder(world_of(subject), draft_tokens=0)
+
+
+def full_precision_of(subject: str) -> SpeculativeDecoder:
+    """Build plain decoding of that target before it was quantised."""
+    world = world_of(subject)
+    return SpeculativeDecoder(WORLDS[world.full_precision or world.name], draft_tokens=0)
 
 
 def sampling_of(subject: str) -> Sampling | None:

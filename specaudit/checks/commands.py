@@ -51,6 +51,8 @@ def _engines(plan: Plan) -> list[str]:
         words += ["--reference", SELF if is_self(plan) else reference.endpoint]
     for page in (plan.metrics, *plan.replicas):
         words += ["--metrics", page] if page is not None else []
+    if (full := plan.arm("full-precision")) is not None and full.endpoint is not None:
+        words += ["--arm", f"full-precision={full.endpoint}"]
     if subject.model is not None:
         words += ["--model", subject.model]
     if subject.api != "completions":

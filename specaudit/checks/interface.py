@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -12,7 +12,8 @@ from specaudit.checks.selfsame import NO_COMPLETIONS, is_self
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Finding, Verdict
-from specaudit.model.plan import Plan, Stage
+from specaudit.model.plan import Plan, Role, Stage
+from specaudit.model.request import Sampling
 from specaudit.model.suite import CheckSettings
 from specaudit.stats.budget import step_level
 
@@ -88,11 +89,18 @@ class Check(ABC, Generic[S]):
     """It asks two arms with the same seeds on purpose."""
     optional_fields: ClassVar[Mapping[str, Any]] = {}
     """Fields of requests that servers may refuse, each with a value to try; capabilities tell which are refused."""
+    beside: ClassVar[tuple[Role, ...]] = ()
+    """Arms that it asks beside subject and reference."""
     against_itself: ClassVar[bool] = False
     """Whether a subject can be its own reference: true of a check that asks the reference for first tokens only."""
 
     watched: Betting | None = None
     """What the bets had earned when the next stage was last asked for: shown while collecting, and deciding nothing."""
+
+    def samplings(self, settings: S) -> Iterable[Sampling]:
+        """Return parameters that it asks for, so that it can be found out beforehand which of them are refused."""
+        found = getattr(settings, "sampling", None)
+        return [found] if isinstance(found, Sampling) else []
 
     @abstractmethod
     def next_stage(self, plan: Plan, settings: S, evidence: Evidence) -> Stage | None:

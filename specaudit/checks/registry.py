@@ -23,6 +23,8 @@ BUILT_IN = {
     "LAW2": "specaudit.checks.law2:Support",
     "LAW3": "specaudit.checks.law3.check:LawByDepth",
     "LAW4": "specaudit.checks.law4:Independence",
+    "LAW5": "specaudit.checks.law5.check:ParameterMatrix",
+    "LAW6": "specaudit.checks.law6.check:Precision",
     "SED1": "specaudit.checks.sed1:SameSeed",
     "SED2": "specaudit.checks.sed2.check:OwnBatch",
     "SED3": "specaudit.checks.sed3:Coupled",

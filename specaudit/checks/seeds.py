@@ -7,7 +7,7 @@ every seed is set, seeds of one stage are spaced by the number of choices, and a
 
 import hashlib
 
-from specaudit.model.plan import ROLES, Plan, Role, engine_of
+from specaudit.model.plan import Plan, Role, engine_of
 
 SEEDS = 1 << 18
 """Seeds of one arm in one part of a check."""
@@ -15,7 +15,15 @@ SEEDS = 1 << 18
 PARTS = 4
 """Parts of one check that never share a seed."""
 
-_ARM = (1 << 31) // len(ROLES)
+_SEEDED: tuple[Role, ...] = ("subject", "reference")
+"""Arms with seeds of their own. Other plain arms are asked in the place of the reference: see `checks.part`."""
+
+_ARM = (1 << 31) // len(_SEEDED)
+
+
+def fits(checks: int) -> bool:
+    """Say whether there are seeds for so many checks."""
+    return checks * PARTS * SEEDS < _ARM
 
 
 def first_seed(plan: Plan, check_id: str, role: Role, part: int = 0) -> int:
@@ -27,4 +35,4 @@ def first_seed(plan: Plan, check_id: str, role: Role, part: int = 0) -> int:
     place = plan.checks.index(check_id) * PARTS + part
     room = _ARM - len(plan.checks) * PARTS * SEEDS
     hashed = int.from_bytes(hashlib.sha256(str(plan.seed).encode()).digest()[:8], "big")
-    return ROLES.index(engine_of(role)) * _ARM + hashed % room + place * SEEDS
+    return _SEEDED.index(engine_of(role)) * _ARM + hashed % room + place * SEEDS

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from specaudit.cli.arms import arms_of, plain_arm
 from specaudit.cli.estimate import show_estimate
 from specaudit.cli.headers import secret_header
 from specaudit.cli.limit_options import NAMES as LIMITS
@@ -37,6 +38,14 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     "--reference",
     metavar="URL|self",
     help="The same target served without speculation, …/v1; or the endpoint itself, asked for first tokens.",
+)
+@click.option(
+    "--arm",
+    "arms",
+    metavar="ROLE=URL",
+    type=plain_arm,
+    multiple=True,
+    help="Another plain server: full-precision=URL, the target before it was quantised (repeatable).",
 )
 @click.option(
     "--metrics",
@@ -226,6 +235,7 @@ def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> 
     from specaudit.audit.run import Audit
 
     asked = _one_subject(context, {name: value for name, value in options.items() if name not in LIMITS})
+    asked |= arms_of(context, asked)
     asked["suite"] = asked["suite"] or _suite_for(asked)
     read, claim = _read(asked), asked.pop("claim")
     del read["claim"]
@@ -251,9 +261,12 @@ def _resume(context: click.Context, folder: Path, options: dict[str, Any], liste
     del options["claim"]  # it is in the recorded plan
     ways = ("timeout", "allow_inconclusive", "headers", "ca_file", "shard", "scheduler")
     manner = _read({name: options.pop(name) for name in ways})
+    options |= (given := arms_of(context, options))
     addresses = {name: options[name] for name in ADDRESSES} | {"metrics": _pages(options["metrics"])}
     names = [option.name for option in context.command.params if option.name in options]
     said = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if context.get_parameter_source("arms") is ParameterSource.COMMANDLINE:
+        said += [name for name, url in given.items() if url is not None]
     return Resume(
         folder=folder,
         said=_read({name: options[name] for name in said if name not in LIMITS}),

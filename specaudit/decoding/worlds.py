@@ -94,6 +94,7 @@ class World:
         eos: token that ends a completion; None if the world has none.
         texts: what each token spells `[V]`; None where tokens have no text.
         topology: shape of the trees that are drafted; None where chains are.
+        full_precision: name of the world whose target was quantised to make this one's; None where none was.
 
     Raises:
         ValueError: the vocabularies differ, or `eos` is not a token.
@@ -105,6 +106,7 @@ class World:
     eos: int | None = None
     texts: tuple[str, ...] | None = None
     topology: Topology | None = None
+    full_precision: str | None = None
 
     def __post_init__(self) -> None:
         if self.drafter.vocabulary_size != self.vocabulary_size:
@@ -198,6 +200,7 @@ TRANSFORMER8_FP8 = World(
     name="transformer8-fp8",
     target=QuantisedTransformer(_TRANSFORMER, Precision()),
     drafter=_DRAFTERS["transformer8"],
+    full_precision="transformer8",
 )
 """Its own target, not a faulty transformer8: audits compare it with its own plain decoding."""
 

@@ -32,3 +32,29 @@ def home_of(engine: str) -> str:
         return (get if family == "mutant" else get_control)(name).world
     except (UnknownMutantError, ValueError):
         return HOME
+
+
+def plain_of(engine: str, world: str) -> str:
+    """Return the world whose plain decoding an embedded engine is held against.
+
+    Args:
+        engine: Its name.
+        world: The world that it decodes. A mutant may have a plain target of its own, where it is at home.
+    """
+    family, _, name = engine.partition(":")
+    if family != "mutant":
+        return world
+    try:
+        mutant = get(name)
+    except (UnknownMutantError, ValueError):
+        return world
+    return mutant.plain if mutant.world == world else world
+
+
+def full_precision_of(world: str) -> str:
+    """Return the world whose target was quantised to make this one's; the same where none was.
+
+    Raises:
+        UsageError: there is no such world.
+    """
+    return world_named(world).full_precision or world

@@ -106,7 +106,7 @@ class CompletionForm:
 
     def objection(self, request: Request, manner: Manner) -> str:
         """Say why the interface has no way to ask for a request; nothing where it has."""
-        missing = [name for name in request.sampling.changed if name in ("bad_words", "allowed_token_ids")]
+        missing = [name for name in request.sampling.changed if name in ("bad_words", "allowed_token_ids", "grammar")]
         missing += ["stop_token_ids"] if request.stop_token_ids else []
         missing += ["min_tokens"] if request.min_tokens else []
         missing += ["logprobs of the prompt"] if request.score_from is not None else []

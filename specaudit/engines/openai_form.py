@@ -154,6 +154,8 @@ class OpenAIForm:
             fields["bad_words"] = [_text(word) for word in sampling.bad_words]
         if sampling.allowed_token_ids is not None:
             fields["allowed_token_ids"] = sampling.allowed_token_ids
+        if sampling.grammar is not None:
+            fields["structured_outputs"] = {"regex": sampling.grammar}
         return fields
 
 

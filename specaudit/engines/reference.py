@@ -10,11 +10,13 @@ import msgspec
 import numpy as np
 
 from specaudit.decoding.arrays import FloatArray, IntArray
+from specaudit.decoding.automata import Grammar
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.exporter import CONTENT_TYPE, Exporter
 from specaudit.decoding.generation import Generation
 from specaudit.decoding.models.markov import MarkovModel
 from specaudit.decoding.parameters import SamplingParameters, StopRules
+from specaudit.decoding.patterns import grammar_of
 from specaudit.decoding.worlds import SmallModel
 from specaudit.engines.embedded import HOME, world_named
 from specaudit.engines.interface import Access, EngineFailure, Page, Probe
@@ -64,6 +66,7 @@ class ReferenceEngine:
         self._loop = decoder.start(_MAX_RUNNING)
         self._step_seconds = step_seconds
         self._turn = asyncio.Lock()
+        self._grammars: dict[str, Grammar] = {}
         self.model_name = model_name or decoder.world.name
         now = time.time()
         self._exporter = Exporter(model_name=self.model_name, created=now, process_start=now)
@@ -203,7 +206,20 @@ class ReferenceEngine:
             logit_bias=sampling.logit_bias,
             bad_words=tuple(self._word(word) for word in sampling.bad_words),
             allowed_token_ids=sampling.allowed_token_ids,
+            grammar=None if sampling.grammar is None else self._grammar(sampling.grammar),
         )
+
+    def _grammar(self, pattern: str) -> Grammar:
+        """Return the grammar of a pattern, the same one each time: rules are told apart by it.
+
+        Raises:
+            ValueError: it is no pattern.
+        """
+        if pattern not in self._grammars:
+            world = self.decoder.world
+            texts = world.texts or [chr(ord("a") + token) for token in range(world.vocabulary_size)]
+            self._grammars[pattern] = grammar_of(pattern, texts, world.eos)
+        return self._grammars[pattern]
 
     def _word(self, tokens: tuple[Token, ...]) -> tuple[int, ...]:
         """Return the ids of tokens, each an id or a text."""

@@ -128,8 +128,13 @@ def exact_laws(revealed: RevealedLaw, sampling: Sampling, order: FilterOrder = V
     """Return the processed laws of an engine that revealed its raw one; kept, since a check asks again at every stage.
 
     Raises:
-        UsageError: a bad word is given as text, and the engine's tokens are ids.
+        UsageError: a bad word is given as text, and the engine's tokens are ids; or there is a grammar.
     """
+    if sampling.grammar is not None:
+        raise UsageError(
+            "The exact law under a grammar is not computed.",
+            hint="specaudit run --suite parameters --select LAW5, which holds grammars against plain decoding",
+        )
     if _spelt(sampling):
         raise UsageError(
             "Bad words are given as text, and an engine in process knows its tokens by their ids.",
@@ -168,6 +173,8 @@ def scored_law(
     been reported with it.
     """
     tokens = [token for token, _ in position.top]
+    if sampling.grammar is not None:
+        return None
     if not tokens or (looks_back(sampling) and history is None) or (_spelt(sampling) and isinstance(tokens[0], int)):
         return None
     logprobs = np.array([logprob for _, logprob in position.top])

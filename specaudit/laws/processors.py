@@ -53,8 +53,11 @@ def processed(
         [V] probabilities that sum to 1. Ties are broken by the lower index, as stable sorting does.
 
     Raises:
-        ValueError: the engine's order has no place for a filter that is asked for, or no token is left.
+        ValueError: the engine's order has no place for a filter that is asked for, no token is left, or there is a
+            grammar: it looks at texts, which are not known here.
     """
+    if sampling.grammar is not None:
+        raise ValueError("the law under a grammar is not computed here")
     if homeless := [step for step in asked_for(sampling) if step not in order.places]:
         raise ValueError(f"the order of filters of {order.engine} has no place for {', '.join(homeless)}")
     past = _Past(size=len(logprobs), order=order, history=history, tokens=tokens)
@@ -93,6 +96,8 @@ def moves_logits(sampling: Sampling) -> bool:
 
 def looks_back(sampling: Sampling) -> bool:
     """Say whether the filters look at the tokens before, so that the law depends on more than the model's context."""
+    if sampling.grammar is not None:
+        return True
     penalties: set[Step] = {"repetition", "presence", "frequency"}
     return not penalties.isdisjoint(asked_for(sampling)) or any(len(word) > 1 for word in sampling.bad_words)
 

@@ -89,6 +89,8 @@ class View(Record, frozen=True, kw_only=True):
     """Level at which the target law was known: exact, scored or sampled."""
     effect: Effect
     statistic: Statistic
+    verdict: Verdict | None = None
+    """Of this part by itself, where it has one."""
 
 
 class Finding(Record, frozen=True, kw_only=True):

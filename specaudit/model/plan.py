@@ -15,14 +15,18 @@ from specaudit.model.request import Prompt, Request
 from specaudit.model.segments import Segment
 from specaudit.model.suite import Suite
 
-Role = Literal["subject", "reference", "replay", "background"]
-"""What a request is for. `replay` asks the reference again, for the noise floor; `background` is sampled traffic that
-runs beside the subject's requests, on its engine, and never enters a test."""
+Role = Literal["subject", "reference", "full-precision", "replay", "background"]
+"""What a request is for. `full-precision` is the target before it was quantised, decoding plainly. `replay` asks the
+reference again, for the noise floor; `background` is sampled traffic that runs beside the subject's requests, on its
+engine, and never enters a test."""
 
 Api = Literal["completions", "chat"]
 Speculation = Literal["draft", "lookup", "none"]
-ROLES: tuple[Role, ...] = ("subject", "reference")
+ROLES: tuple[Role, ...] = ("subject", "reference", "full-precision")
 """Those that have an engine of their own."""
+
+PLAIN: tuple[Role, ...] = ("reference", "full-precision")
+"""Those that decode plainly."""
 
 _ASKS: Mapping[Role, Role] = {"replay": "reference", "background": "subject"}
 

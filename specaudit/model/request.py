@@ -39,6 +39,8 @@ class Sampling(Record, frozen=True, kw_only=True):
     """Sequences of tokens that must not be completed; servers take them as text only."""
     allowed_token_ids: tuple[int, ...] | None = None
     """The only tokens that may be drawn; None allows all."""
+    grammar: str | None = None
+    """Regular expression that the whole text must match in the end; None allows any text."""
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -27,4 +27,11 @@ def _fp8_batch_scale(world: World, **options: Any) -> SpeculativeDecoder:
     return SpeculativeDecoder(replace(world, target=Fp8BatchScale(transformer_of(world))), **options)
 
 
-register("fp8-batch-scale", family="precision", fault=Fp8BatchScale, build=_fp8_batch_scale, world="transformer8")
+register(
+    "fp8-batch-scale",
+    family="precision",
+    fault=Fp8BatchScale,
+    build=_fp8_batch_scale,
+    world="transformer8",
+    plain="transformer8-fp8",
+)

@@ -37,6 +37,7 @@ class Mutant:
         fault: what it does wrong, or in its own way, in one sentence.
         seen: the public place where its class was seen, or what it is taken from.
         world: the world whose decoder it is.
+        plain: the world whose plain decoding it is held against.
         dose: how strong the fault may be; None if it is there or not.
         build: makes the decoder; called as `SpeculativeDecoder` is.
     """
@@ -46,6 +47,7 @@ class Mutant:
     fault: str
     seen: str
     world: str
+    plain: str
     dose: Dose | None
     build: Callable[..., SpeculativeDecoder]
 
@@ -80,6 +82,7 @@ def register(
     fault: Callable[..., object],
     build: Callable[..., SpeculativeDecoder],
     world: str = "markov4",
+    plain: str | None = None,
     dose: Dose | None = None,
 ) -> None:
     """Add a mutant.
@@ -91,12 +94,13 @@ def register(
             mutant's description: the first paragraph tells the fault, the one that begins with `Seen:` the place.
         build: makes the faulty decoder; called as `SpeculativeDecoder` is, with `dose=` where there is one.
         world: name of the world whose decoder it is.
+        plain: name of the world whose plain decoding it is held against; its own unless given.
         dose: how strong the fault may be.
 
     Raises:
         ValueError: the name is in use.
     """
-    _add(_MUTANTS, name, family, fault, build, world, dose)
+    _add(_MUTANTS, name, family, fault, build, (world, plain or world), dose)
 
 
 def register_control(
@@ -107,7 +111,7 @@ def register_control(
     Raises:
         ValueError: the name is in use.
     """
-    _add(_CONTROLS, name, "control", control, build, world, None)
+    _add(_CONTROLS, name, "control", control, build, (world, world), None)
 
 
 def names() -> list[str]:
@@ -155,14 +159,17 @@ def _add(
     family: str,
     fault: Callable[..., object],
     build: Callable[..., SpeculativeDecoder],
-    world: str,
+    worlds: tuple[str, str],
     dose: Dose | None,
 ) -> None:
     if name in _MUTANTS or name in _CONTROLS:
         raise ValueError(f"two mutants or controls are called {name!r}")
     sentence, *others = [" ".join(text.split()) for text in (inspect.getdoc(fault) or "").split("\n\n")]
     (seen,) = (text.removeprefix("Seen: ") for text in others if text.startswith("Seen: "))
-    kind[name] = Mutant(name=name, family=family, fault=sentence, seen=seen, world=world, dose=dose, build=build)
+    world, plain = worlds
+    kind[name] = Mutant(
+        name=name, family=family, fault=sentence, seen=seen, world=world, plain=plain, dose=dose, build=build
+    )
 
 
 def _found(kind: dict[str, Mutant], name: str, what: str) -> Mutant:

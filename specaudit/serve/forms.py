@@ -22,6 +22,12 @@ class StreamOptions(msgspec.Struct, kw_only=True):
     include_usage: bool = False
 
 
+class StructuredOutputs(msgspec.Struct, kw_only=True):
+    """What the text must look like."""
+
+    regex: str | None = None
+
+
 class _Form(msgspec.Struct, kw_only=True):
     """What both kinds of body have in common. Unknown fields are ignored in silence, as real servers do."""
 
@@ -39,6 +45,7 @@ class _Form(msgspec.Struct, kw_only=True):
     logit_bias: dict[int, Annotated[float, msgspec.Meta(ge=-100, le=100)]] = msgspec.field(default_factory=dict)
     bad_words: list[str] = msgspec.field(default_factory=list)
     allowed_token_ids: list[int] | None = None
+    structured_outputs: StructuredOutputs | None = None
     stream: bool = False
     stream_options: StreamOptions | None = None
     stop_token_ids: list[int] = msgspec.field(default_factory=list)
@@ -70,6 +77,7 @@ class _Form(msgspec.Struct, kw_only=True):
             logit_bias=tuple(sorted(self.logit_bias.items())),
             bad_words=tuple((word,) for word in self.bad_words),
             allowed_token_ids=None if self.allowed_token_ids is None else tuple(self.allowed_token_ids),
+            grammar=None if self.structured_outputs is None else self.structured_outputs.regex,
         )
         return [
             Request(

@@ -3,7 +3,17 @@
 import pytest
 
 from specaudit.calibrate import matrix
-from specaudit.calibrate.matrix import ANY, BY_LEVEL, OF_CLAIMS, QUICK, KillTask, kill, kill_tasks, stated_acceptance
+from specaudit.calibrate.matrix import (
+    ANY,
+    BY_LEVEL,
+    FOR,
+    OF_CLAIMS,
+    QUICK,
+    KillTask,
+    kill,
+    kill_tasks,
+    stated_acceptance,
+)
 from specaudit.calibrate.subjects import decoder
 from specaudit.checks import registry
 
@@ -97,7 +107,19 @@ def test_the_quick_matrix_has_the_most_telling_level_of_each_world():
 
 def test_correct_decoders_are_asked_by_the_law_alone_in_a_quick_matrix():
     assert {task.check for task in kill_tasks(["reference:resid-abs"], quick=True, seed=0)} == set(BY_LEVEL)
-    assert len(kill_tasks(["control:sampler-match"], quick=True, seed=0)) == len(registry.locations()) - len(OF_CLAIMS)
+    left_out = len(OF_CLAIMS) + len(FOR)
+    assert len(kill_tasks(["control:sampler-match"], quick=True, seed=0)) == len(registry.locations()) - left_out
+
+
+def test_checks_that_cost_much_are_asked_of_what_they_are_about():
+    subjects = ["mutant:logit-bias-dropped", "mutant:fp8-batch-scale", "mutant:resid-abs"]
+    asked = {(task.subject, task.check, task.level) for task in kill_tasks(subjects, quick=False, seed=0)}
+    assert {one for one in asked if one[1] in FOR} == {
+        ("mutant:logit-bias-dropped", "LAW5", "exact"),
+        ("mutant:logit-bias-dropped", "LAW5", "sampled"),
+        ("mutant:fp8-batch-scale", "LAW6", ANY),
+    }
+    assert not {task.check for task in kill_tasks(subjects, quick=True, seed=0)} & FOR.keys()
 
 
 def test_a_small_fault_is_looked_at_more_closely():
