@@ -88,35 +88,32 @@ def test_the_whole_of_it(specaudit: Specaudit, serve: Servers, snapshot: Snapsho
     assert f"{before}\n\n{after}" == snapshot  # the checks there are change more often than this
 
 
-def test_without_a_metrics_page(specaudit: Specaudit, serve: Servers) -> None:
-    address = serve()
-    ran = specaudit("doctor", "--endpoint", f"{address}/v1")
-    assert ran.code == 0
-    assert "no metrics page was named: --metrics URL" in " ".join(ran.out.split())
-
-
 @pytest.mark.parametrize(
-    ("engine", "drafts", "question", "state"),
+    ("engine", "drafts", "states"),
     [
-        ("reference", 3, "Is speculation really on?", "yes"),
-        ("reference", 0, "Is speculation really on?", "unknown"),
-        ("mutant:spec-silently-off", 3, "Is speculation really on?", "no"),
-        ("reference", 3, "Can a request switch it off?", "no"),
-        ("reference", 3, "Are there counters?", "yes"),
-        ("reference", 0, "Are there counters?", "no"),
-        ("reference", 3, "Would a restart show?", "yes"),
-        ("reference", 3, "Does anybody else ask?", "no"),
+        (
+            "reference",
+            3,
+            {
+                "Is speculation really on?": "yes",
+                "Can a request switch it off?": "no",
+                "Are there counters?": "yes",
+                "Would a restart show?": "yes",
+                "Does anybody else ask?": "no",
+            },
+        ),
+        ("reference", 0, {"Is speculation really on?": "unknown", "Are there counters?": "no"}),
+        ("mutant:spec-silently-off", 3, {"Is speculation really on?": "no", "Are there counters?": "yes"}),
     ],
 )
 def test_questions_of_speculation(
-    specaudit: Specaudit, serve: Servers, engine: str, drafts: int, question: str, state: str
+    specaudit: Specaudit, serve: Servers, engine: str, drafts: int, states: dict[str, str]
 ) -> None:
-    assert items(examined(specaudit, serve(engine, drafts=drafts)))[question] == state
+    assert states.items() <= items(examined(specaudit, serve(engine, drafts=drafts))).items()
 
 
 def test_a_seed_that_is_ignored_is_seen(specaudit: Specaudit, serve: Servers) -> None:
     assert parameters(examined(specaudit, serve("mutant:seed-ignored")))["seed"] == "ignored"
-    assert parameters(examined(specaudit, serve()))["seed"] == "honoured"
 
 
 def test_what_is_refused_is_told_from_what_is_ignored(specaudit: Specaudit, serve: Servers) -> None:
@@ -137,10 +134,13 @@ def test_which_checks_are_supported(specaudit: Specaudit, serve: Servers) -> Non
     assert silent["LAW1"] == (False, False)
 
 
-def test_a_key_is_seen_nowhere(specaudit: Specaudit, serve: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_metrics_page_and_without_a_trace_of_the_key(
+    specaudit: Specaudit, serve: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     ran = specaudit("doctor", "--endpoint", f"{serve()}/v1", "-v")
     assert ran.code == 0
+    assert "no metrics page was named: --metrics URL" in " ".join(ran.out.split())
     assert KEY not in ran.out + ran.err
 
 
