@@ -249,7 +249,7 @@ def test_counters_are_read_only_where_the_stage_asks_and_a_page_is_there(tmp_pat
 
 def test_a_page_is_read_until_two_readings_agree(tmp_path: Path) -> None:
     page = FakePage(*(f"# at {n}\ncpu_seconds {n}\na_tokens_total {min(n, 3)}\n" for n in range(6)))
-    evidence = collected(tmp_path, made_stage([0], scrape=True), FakeEngine(), scraper=page)
+    evidence = collected(tmp_path, made_stage([1], scrape=True), FakeEngine(), scraper=page)
     first = snapshots(evidence)[0]
     assert first.quiet
     assert first.page == "# at 4\ncpu_seconds 4\na_tokens_total 3\n"  # the fifth reading, which agrees with the fourth
@@ -259,7 +259,7 @@ def test_a_page_is_read_until_two_readings_agree(tmp_path: Path) -> None:
 def test_a_page_that_never_rests_is_recorded_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "QUIET_READINGS", 5)
     page = FakePage(*(f"a_tokens_total {n}\n" for n in range(100)))
-    evidence = collected(tmp_path, made_stage([0], scrape=True), FakeEngine(), scraper=page)
+    evidence = collected(tmp_path, made_stage([1], scrape=True), FakeEngine(), scraper=page)
     assert not snapshots(evidence)[0].quiet
 
 
