@@ -112,9 +112,12 @@ def coverage(evidence: Evidence, *stages: str) -> Acceptance | None:
 
 def nothing_drafted(evidence: Evidence, stages: Sequence[str], taken: Acceptance | None) -> str:
     """Say why no draft was seen to be verified in the stages, the end of a sentence; nothing where one was."""
-    if evidence.capabilities["subject"].draft_tokens == 0:
+    subject = evidence.capabilities.get("subject")
+    if subject is None:
+        return "nothing was asked of the subject"
+    if subject.draft_tokens == 0:
         return "the subject decodes plainly, so nothing was drafted"
-    if not evidence.capabilities["subject"].counters:
+    if not subject.counters:
         return "whether drafts were verified cannot be seen without speculation counters"
     if taken is not None:
         return ""
