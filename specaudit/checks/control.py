@@ -26,8 +26,17 @@ _DO = {
     "ignored": "ignore temperatures",
 }
 
-_HARMLESS = ("return_token_ids", "return_tokens_as_token_ids", "stream_options", "seed", "temperature")
-"""Fields whose refusal leaves the law alone, or is told in a sentence of its own."""
+_HARMLESS = (
+    "return_token_ids",
+    "return_tokens_as_token_ids",
+    "stream_options",
+    "seed",
+    "temperature",
+    "stop_token_ids",
+    "stop",
+    "min_tokens",
+)
+"""Fields whose refusal leaves the law alone, or is told in a sentence of its own by the check that wants them."""
 
 
 def reachable(sampling: Sampling, evidence: Evidence) -> Sampling:
