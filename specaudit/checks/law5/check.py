@@ -9,6 +9,7 @@ import msgspec
 from specaudit.checks.commands import rerun
 from specaudit.checks.control import no_common_law, not_under_control, only_copies
 from specaudit.checks.interface import Budget, Check, incomparable
+from specaudit.checks.law5 import matrix
 from specaudit.checks.law5.cells import Common, cells, sampling_of
 from specaudit.checks.law5.effects import Effect as Applied
 from specaudit.checks.law5.effects import effects
@@ -28,6 +29,7 @@ from specaudit.checks.selfsame import is_self
 from specaudit.checks.windows import coverage, missing_path, paths_taken, rare_paths
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
+from specaudit.model.exhibit import Exhibit
 from specaudit.model.finding import Finding, Verdict, View
 from specaudit.model.plan import Plan, Role, Stage
 from specaudit.model.request import Sampling
@@ -150,6 +152,7 @@ class ParameterMatrix(Check[MatrixSettings]):
                 worst.finding.witness, what=f"{worst.finding.witness.what}, with {worst.asked.name}"
             ),
             views=tuple(view for cell in judged if (view := cell.view()) is not None),
+            exhibits=tuple(filter(None, (_matrix(judged, settings.tolerance),))),
             coverage=paths_taken(taken),
             measured={
                 "cells planned": float(len(asked)),
@@ -218,6 +221,11 @@ class JudgedCell:
             statistic=found.statistic,
             verdict=self.verdict,
         )
+
+
+def _matrix(judged: Sequence[JudgedCell], tolerance: float) -> Exhibit | None:
+    measured = ((one.asked.cell, one.finding.effect) for one in judged)
+    return matrix.exhibit(((cell, effect.value) for cell, effect in measured if effect is not None), tolerance)
 
 
 def _verdict(judged: Sequence[JudgedCell]) -> Verdict:
