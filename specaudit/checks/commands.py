@@ -3,7 +3,7 @@
 import shlex
 
 from specaudit.checks.selfsame import SELF, is_self
-from specaudit.model.plan import Plan
+from specaudit.model.plan import Arm, Plan
 
 
 def again(plan: Plan) -> str:
@@ -40,10 +40,10 @@ def with_option(plan: Plan, option: str, value: str) -> str:
 
 def _engines(plan: Plan) -> list[str]:
     subject, reference = plan.arm("subject"), plan.arm("reference")
-    if subject is None or subject.endpoint is None:
-        words = [] if subject is None or subject.engine == "reference" else ["--engine", subject.engine]
-        drafts = None if subject is None else subject.draft_tokens
-        return words if drafts in (None, 3) else [*words, "--draft-tokens", str(drafts)]
+    if subject is None:
+        return []
+    if subject.endpoint is None:
+        return _in_process(subject)
     words = ["--endpoint", subject.endpoint]
     if subject.engine not in _FOUND_OUT:
         words = ["--engine", subject.engine, *words]
@@ -62,3 +62,15 @@ def _engines(plan: Plan) -> list[str]:
     if subject.tokenizer is not None:
         words += ["--tokenizer", subject.tokenizer]
     return words if plan.segment == "all" else [*words, "--segment", plan.segment]
+
+
+def _in_process(subject: Arm) -> list[str]:
+    words = [] if subject.engine == "reference" else ["--engine", subject.engine]
+    for option, folder in (("--target", subject.target), ("--draft", subject.draft)):
+        words += [option, folder] if folder is not None else []
+    if subject.speculation == "lookup":  # a draft model speaks for itself, and nothing is said of none
+        words += ["--speculation", subject.speculation]
+    plain = subject.target is not None and subject.draft_tokens == 0
+    return (
+        words if plain or subject.draft_tokens in (None, 3) else [*words, "--draft-tokens", str(subject.draft_tokens)]
+    )

@@ -1,11 +1,11 @@
 """The counter windows of a stage, and what they show of the verification paths that were taken."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from specaudit.counters.acceptance import Acceptance, acceptance
 from specaudit.counters.answer_windows import answer_window
-from specaudit.counters.answers import AnswerError, read_answer
+from specaudit.counters.answers import AnswerError, read_answer, read_steps
 from specaudit.counters.interface import Reading
 from specaudit.counters.page import PageError
 from specaudit.counters.read import read_page
@@ -105,9 +105,43 @@ def counted_windows(evidence: Evidence, stage: str, *, min_drafts: int = 1) -> l
 
 
 def coverage(evidence: Evidence, *stages: str) -> Acceptance | None:
-    """Return what the counters show of the stages' verification paths; None where they cannot be read or believed."""
-    windows = [w.window for w in block_windows(evidence, *stages) if w.window is not None]
-    return acceptance(windows, confidence=0.99)
+    """Return what is seen of the stages' verification paths; None where nothing is.
+
+    That is what the counters show, if they can be read and believed. In process, where there are none, it is what came
+    out of each step.
+    """
+    subject = evidence.capabilities.get("subject")
+    if subject is None:
+        return None
+    if subject.counters:
+        windows = [w.window for w in block_windows(evidence, *stages) if w.window is not None]
+    else:
+        windows = [window for stage in stages for window in _steps_seen(evidence, stage)]
+    found = acceptance(windows, confidence=0.99)
+    if found is not None and found.draft_tokens is None and not subject.counters:
+        return replace(found, rejecting_steps=None)  # what a step emitted does not tell what it rejected
+    return found
+
+
+def _steps_seen(evidence: Evidence, stage: str) -> Iterator[Window]:
+    """A window for each answer whose adapter saw how many tokens each step emitted.
+
+    A step that emitted several was drafted; of one that emitted a single token only the adapter may know.
+    """
+    limit = evidence.capabilities["subject"].draft_tokens or 0
+    for _, _, response in evidence.answered(stage, "subject"):
+        if response is None or response.speculation is None:
+            continue
+        try:
+            counts = read_steps(response.speculation)
+        except AnswerError:
+            continue
+        if counts is not None and counts.accepted_per_step is not None:
+            taken = counts.accepted_per_step
+            reached = tuple(sum(accepted >= depth for accepted in taken) for depth in range(1, limit + 1))
+            steps = sum(map(bool, taken if counts.draft_tokens is None else counts.drafted_per_step or ()))
+            drafted = replace(counts, steps=steps, accepted_per_position=reached)
+            yield answer_window(drafted, _generated(response, shown=_shows_all(evidence)))
 
 
 def nothing_drafted(evidence: Evidence, stages: Sequence[str], taken: Acceptance | None) -> str:
@@ -117,10 +151,10 @@ def nothing_drafted(evidence: Evidence, stages: Sequence[str], taken: Acceptance
         return "nothing was asked of the subject"
     if subject.draft_tokens == 0:
         return "the subject decodes plainly, so nothing was drafted"
-    if not subject.counters:
-        return "whether drafts were verified cannot be seen without speculation counters"
     if taken is not None:
         return ""
+    if not subject.counters:
+        return "whether drafts were verified cannot be seen without speculation counters"
     windows = block_windows(evidence, *stages)
     if not windows:
         return "no window of counters was completed"

@@ -147,26 +147,46 @@ def read_llamacpp(answer: Mapping[str, Any]) -> AnswerCounts | None:
 def read_steps(answer: Mapping[str, Any]) -> AnswerCounts | None:
     """Read `emitted_per_step`, a list for each choice: what came out of a pipeline after every step.
 
-    The first step is the prefill, whose token is not drafted. What was drafted in vain is not seen: a step that emitted
-    one token may have had no draft at all.
+    `drafted_per_step` beside it says how many drafts each of them had, where the adapter knows. Otherwise the first
+    step is the prefill, whose token is not drafted, and what was drafted in vain is not seen: a step that emitted one
+    token may have had no draft at all.
 
     Raises:
         AnswerError: The fields are no counts.
     """
-    listed = answer.get("emitted_per_step")
-    if listed is None:
+    choices = _lists(answer, "emitted_per_step")
+    if choices is None:
         return None
-    if not isinstance(listed, list | tuple):
-        raise AnswerError("the answer's emitted_per_step is no list")
-    choices = [_counts({"emitted_per_step": choice}, "emitted_per_step") or () for choice in listed]
-    steps = [emitted for choice in choices for emitted in choice[1:] if emitted]
+    told = _lists(answer, "drafted_per_step")
+    taken: list[tuple[int, int | None]]
+    if told is None:
+        taken = [(emitted, None) for choice in choices for emitted in choice[1:] if emitted]
+    else:
+        if [len(choice) for choice in told] != [len(choice) for choice in choices]:
+            raise AnswerError("the answer tells other steps that drafted than steps that emitted")
+        pairs = (pair for each in zip(choices, told, strict=True) for pair in zip(*each, strict=True))
+        taken = [(emitted, drafts) for emitted, drafts in pairs if emitted and drafts]
+    accepted = tuple(emitted - 1 if drafts is None else min(emitted - 1, drafts) for emitted, drafts in taken)
+    drafted = None if told is None else tuple(drafts or 0 for _, drafts in taken)
     return AnswerCounts(
         engine="in process",
         completion_tokens=sum(map(sum, choices)),
-        steps=len(steps),
-        accepted=sum(steps) - len(steps),
-        accepted_per_step=tuple(emitted - 1 for emitted in steps),
+        steps=len(taken),
+        draft_tokens=None if drafted is None else sum(drafted),
+        accepted=sum(accepted),
+        drafted_per_step=drafted,
+        accepted_per_step=accepted,
     )
+
+
+def _lists(answer: Mapping[str, Any], name: str) -> list[tuple[int, ...]] | None:
+    """A list of counts for each choice; None where the answer has none."""
+    listed = answer.get(name)
+    if listed is None:
+        return None
+    if not isinstance(listed, list | tuple):
+        raise AnswerError(f"the answer's {name} is no list")
+    return [_counts({name: choice}, name) or () for choice in listed]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,7 +96,8 @@ class OpenVINOEngine:
                 token_prompts=True,
                 vocabulary_size=len(self._law((0,))[0]),
                 max_choices=MAX_CHOICES,
-                logprobs=0 if self._drafts else len(self._law((0,))[0]),
+                # While it speculates, what it says of a token itself is all there is: nothing of likelier ones.
+                logprobs=1 if self._drafts else len(self._law((0,))[0]),
                 logprobs_mode="raw",
                 scores_prompts=not self._drafts,
                 draft_tokens=self._drafts,

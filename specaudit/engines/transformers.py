@@ -4,6 +4,7 @@ Read and measured on transformers 5.5 to 5.24. `generate` draws from torch's glo
 every choice, so choices are drawn one after the other; assisted generation has no batches anyway.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,10 @@ class TransformersEngine:
         prompt = self._encoded(request)
         options = self._options(request)
         try:
-            drawn = [self._drawn(prompt, request.seed + choice, options) for choice in range(request.n)]
+            answers = [self._drawn(prompt, request.seed + choice, options) for choice in range(request.n)]
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             raise _failure(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+        drawn = [tokens for tokens, _ in answers]
         completions = tuple(self._completion(prompt, tokens, request) for tokens in drawn)
         return Response(
             completions=completions,
@@ -148,7 +150,22 @@ class TransformersEngine:
             scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
             completion_tokens=sum(map(len, drawn)),
+            speculation=self._speculation([steps for _, steps in answers], request) if self._drafts else None,
         )
+
+    def _speculation(self, steps: list[list[int]], request: Request) -> dict[str, Any]:
+        """What each step emitted and, where an assistant drafts, how many drafts it had.
+
+        That is K, or as many as leave room for one more token (`AssistedCandidateGenerator.get_candidates`). Whether
+        anything was found in the prompt is not told.
+        """
+        told: dict[str, Any] = {"emitted_per_step": steps}
+        if "assistant_model" in self._drafting:
+            told["drafted_per_step"] = [
+                [max(0, min(self._drafts, request.max_tokens - sum(choice[:i]) - 1)) for i in range(len(choice))]
+                for choice in steps
+            ]
+        return told
 
     def _encoded(self, request: Request) -> tuple[int, ...]:
         if isinstance(request.prompt, str):
@@ -187,13 +204,14 @@ class TransformersEngine:
             options["sequence_bias"] = [[[token], bias] for token, bias in sampling.logit_bias]
         return options | self._drafting
 
-    def _drawn(self, prompt: tuple[int, ...], seed: int, options: dict[str, Any]) -> tuple[int, ...]:
-        torch = self._torch
+    def _drawn(self, prompt: tuple[int, ...], seed: int, options: dict[str, Any]) -> tuple[tuple[int, ...], list[int]]:
+        """Tokens, and how many of them each step emitted."""
+        torch, seen = self._torch, _Steps()
         torch.manual_seed(seed % 2**63)
         tokens = torch.tensor([prompt])
         with torch.no_grad():
-            sequence = self._model.generate(tokens, attention_mask=torch.ones_like(tokens), **options)[0]
-        return tuple(sequence[len(prompt) :].tolist())
+            sequence = self._model.generate(tokens, attention_mask=torch.ones_like(tokens), streamer=seen, **options)[0]
+        return tuple(sequence[len(prompt) :].tolist()), seen.sizes[1:]
 
     def _completion(self, prompt: tuple[int, ...], tokens: tuple[int, ...], request: Request) -> Completion:
         logprobs = None
@@ -213,6 +231,19 @@ class TransformersEngine:
         with self._torch.no_grad():
             logits = self._model(self._torch.tensor([tokens])).logits[0]
         return raw(np.asarray(logits.float()))
+
+
+class _Steps:
+    """A streamer that counts: `generate` puts the prompt, then what every step emitted."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def put(self, tokens: Any) -> None:
+        self.sizes.append(math.prod(tokens.shape))
+
+    def end(self) -> None:
+        """Nothing is kept back."""
 
 
 def _packages() -> tuple[Any, Any]:

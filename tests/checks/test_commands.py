@@ -1,6 +1,7 @@
 """The commands in findings can be pasted as they are."""
 
 import msgspec
+import pytest
 
 from specaudit.checks.commands import rerun, with_option
 from specaudit.model.plan import Arm
@@ -24,6 +25,21 @@ def test_in_process():
 def test_the_plainest_command_is_short():
     arms = (Arm(role="subject", engine="reference", draft_tokens=3), Arm(role="reference", engine="reference"))
     assert rerun(plan(arms=arms), "GRD1") == "specaudit run --select GRD1"
+
+
+@pytest.mark.parametrize(
+    ("arm", "words"),
+    [
+        ({"draft": "my draft", "speculation": "draft"}, "--draft 'my draft'"),
+        ({"draft": "d", "speculation": "draft", "draft_tokens": 5}, "--draft d --draft-tokens 5"),
+        ({"speculation": "lookup"}, "--speculation lookup"),
+        ({"speculation": "none", "draft_tokens": 0}, ""),
+    ],
+)
+def test_the_models_of_an_engine_in_process_are_told(arm, words):
+    arms = (Arm(**{"role": "subject", "engine": "openvino", "target": "t", "draft_tokens": 3} | arm),)
+    command = rerun(plan(arms=arms), "LAW1")
+    assert command.split() == f"specaudit run --engine openvino --target t {words} --select LAW1".split()
 
 
 def test_over_http_all_addresses_are_told_and_quoted():

@@ -39,6 +39,30 @@ def test_what_came_after_each_step_tells_what_was_accepted() -> None:
     )
 
 
+def test_an_adapter_that_knows_how_many_drafts_a_step_had_is_believed() -> None:
+    counts = read_answer({"emitted_per_step": [[2, 1, 1], [4, 1]], "drafted_per_step": [[3, 3, 0], [3, 1]]})
+    assert counts == AnswerCounts(
+        engine="in process",
+        completion_tokens=9,
+        steps=4,
+        draft_tokens=10,
+        accepted=4,
+        drafted_per_step=(3, 3, 3, 1),
+        accepted_per_step=(1, 0, 3, 0),
+    )
+
+
+def test_a_block_that_a_stop_cut_emits_no_more_than_its_drafts() -> None:
+    counts = read_answer({"emitted_per_step": [[4]], "drafted_per_step": [[2]]})
+    assert counts is not None
+    assert counts.accepted == 2
+
+
+def test_drafts_of_other_steps_are_refused() -> None:
+    with pytest.raises(AnswerError, match="other steps"):
+        read_answer({"emitted_per_step": [[2, 1]], "drafted_per_step": [[3]]})
+
+
 @pytest.mark.parametrize("listed", [3, [1, 2], ["a"], [[-1]], [[True]]])
 def test_what_is_no_list_of_counts_for_each_choice_is_refused(listed: object) -> None:
     with pytest.raises(AnswerError, match="emitted_per_step"):

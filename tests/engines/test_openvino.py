@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.suites import load_suite
 from specaudit.engines.interface import Access, EngineFailure
 from specaudit.engines.openvino import OpenVINOEngine, build
 from specaudit.model.completion import Response
@@ -185,3 +187,21 @@ def test_what_cannot_be_loaded_is_an_error_for_the_user(folder, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "openvino_genai", None)
     with pytest.raises(UsageError, match="not installed"):
         OpenVINOEngine(folder)
+
+
+@pytest.mark.parametrize(("speculation", "verdict"), [("lookup", "conforms"), ("none", "inconclusive")])
+def test_steps_that_emit_several_tokens_show_that_drafts_were_verified(folder, tmp_path, speculation, verdict):
+    report = run_audit(
+        Audit(
+            suite=load_suite("quick"),
+            engine="openvino",
+            target=str(folder),
+            speculation=speculation,
+            select=("GRD1",),
+            out=tmp_path / "out",
+        )
+    )
+    (found,) = report.findings
+    assert found.verdict == verdict, found.summary
+    # Of 32 tokens the first is the prefill's, and 15 steps of two follow it.
+    assert found.coverage == {"drafted steps": 64 * 15 if speculation == "lookup" else None}

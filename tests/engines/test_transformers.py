@@ -18,6 +18,7 @@ from specaudit.model.request import Request, Sampling
 
 VOCABULARY = 8
 PROMPT = (3, 5)
+PER_STEP = 2
 
 
 class Model:
@@ -37,11 +38,16 @@ class Model:
         self.asked.append(options)
         if options.get("top_p") == 0.123:
             raise ValueError("`top_p` has to be larger\nthan that")
-        row = tokens[0].tolist()
+        row, seen = tokens[0].tolist(), options.pop("streamer")
+        seen.put(tokens)
         for _ in range(options["max_new_tokens"]):
             row.append((row[-1] + 1) % VOCABULARY)
             if row[-1] in options["eos_token_id"]:
                 break
+        emitted = row[tokens.size :]
+        for start in range(0, len(emitted), PER_STEP):
+            seen.put(np.array(emitted[start : start + PER_STEP]))
+        seen.end()
         return np.array([row])
 
     def __call__(self, tokens: np.ndarray) -> Any:
@@ -125,6 +131,16 @@ def test_an_assistant_drafts_a_constant_number():
         "assistant_confidence_threshold": 0.0,
     }
     assert sent["assistant_ensemble_weight"] == 0.5
+
+
+def test_what_each_step_emitted_is_told_and_what_it_drafted_where_that_is_known():
+    plain, looking = TransformersEngine(Path("m")), TransformersEngine(Path("m"), lookup=True)
+    assisted = TransformersEngine(Path("m"), draft=Path("d"), draft_tokens=3)
+    said = [
+        asyncio.run(engine.complete(request(n=2, max_tokens=5))).speculation for engine in (plain, looking, assisted)
+    ]
+    steps = {"emitted_per_step": [[2, 2, 1]] * 2}
+    assert said == [None, steps, {**steps, "drafted_per_step": [[3, 2, 0]] * 2}]
 
 
 def test_the_law_is_the_models_raw_one():

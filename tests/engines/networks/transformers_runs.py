@@ -1,0 +1,37 @@
+"""transformers: the accept rule by itself, an assistant model, prompt lookup, and laws that are mixed on purpose.
+
+tests/engines/run.sh transformers
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from tests.engines.runs import Run, carry_out
+
+GREEDY = {"GRD1": "conforms", "LAW2": "conforms"}
+ALL = {**GREEDY, "LAW1": "conforms"}
+
+
+def runs(folder: Path) -> Iterator[Run]:
+    """Return what is run on the models of a folder."""
+    target, draft = str(folder / "target"), str(folder / "draft")
+    lookup = {"engine": "transformers", "target": target, "speculation": "lookup"}
+    assistant = {"engine": "transformers", "target": target, "draft": draft}
+    yield Run(title="assistant model, K = 3", suite="slow", options=assistant, expected=ALL)
+    # Whether anything was looked up in vain cannot be seen, so that nothing is said of rejections.
+    yield Run(title="prompt lookup, K = 3", suite="slow", options=lookup, expected={**GREEDY, "LAW1": "inconclusive"})
+    for weight in (0.5, 0.9):
+        yield Run(
+            title=f"assistant_ensemble_weight = {weight}",
+            suite="slow",
+            options={**assistant, "engine": f"transformers:{weight}"},
+            expected={"LAW1": "violates"},
+        )
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)  # such small matrices only wait for other threads
+    sys.exit(carry_out(runs(Path(sys.argv[1])), *sys.argv[2:]))

@@ -1,0 +1,72 @@
+"""Audits of real engines with the verdicts that are expected of them, told in a form that can be published."""
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.suites import load_suite
+from specaudit.model.errors import CouldNotTest
+from specaudit.model.finding import Finding
+from specaudit.render.sentences import details
+
+SUITES = Path(__file__).parent / "suites"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One audit.
+
+    Args:
+        title: What decodes.
+        suite: Name of a file in `suites/`.
+        expected: Verdict of each check; what is not named is not run.
+        options: Further options of the audit.
+    """
+
+    title: str
+    suite: str
+    expected: Mapping[str, str]
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def audit(self, out: Path) -> Audit:
+        """Return what to run."""
+        audit = Audit(suite=load_suite(str(SUITES / f"{self.suite}.toml")), out=out, select=tuple(self.expected))
+        return replace(audit, **self.options)  # type: ignore[arg-type]
+
+
+def carry_out(runs: Iterable[Run], only: str = "") -> int:
+    """Run them all, or those whose title holds a text; print what was found; return 1 where it was not expected."""
+    wrong = 0
+    with TemporaryDirectory() as folder:
+        for number, run in enumerate(runs):
+            if only in run.title:
+                wrong += _carried_out(run, Path(folder) / str(number))
+                sys.stdout.flush()
+    print(f"\n{wrong} verdicts are not as expected")
+    return 1 if wrong else 0
+
+
+def _carried_out(run: Run, out: Path) -> int:
+    began = time.monotonic()
+    print(f"\n{run.title} ({run.suite})")
+    try:
+        report = run_audit(run.audit(out))
+    except CouldNotTest as error:
+        print(f"  could not be tested: {error}")
+        return len(run.expected)
+    for finding in report.findings:
+        _tell(finding, run.expected[finding.check])
+    tokens = ", ".join(f"{role} {count:,}" for role, count in report.tokens.items())
+    print(f"  tokens: {tokens}; {time.monotonic() - began:.0f} s")
+    return sum(str(finding.verdict) != run.expected[finding.check] for finding in report.findings)
+
+
+def _tell(finding: Finding, expected: str) -> None:
+    good = str(finding.verdict) == expected
+    print(f"  {finding.check} {finding.verdict}{'' if good else f', expected {expected}'}: {finding.summary}")
+    for line in details(finding):
+        print(f"    {line}")
