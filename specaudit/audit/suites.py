@@ -1,7 +1,6 @@
 """Suites: the shipped ones by name, others by path, both from TOML."""
 
 import tomllib
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -9,20 +8,15 @@ import msgspec
 from specaudit.checks import registry
 from specaudit.model.errors import UsageError
 from specaudit.model.nearest import nearest
+from specaudit.model.shipped import shipped_folder
 from specaudit.model.suite import Suite
 from specaudit.model.toml_mistakes import Mistakes, not_finite
-
-_SHIPPED = "shipped/suites"
-"""Inside the wheel. In a checkout the same files stand in `suites/` beside the package."""
+from specaudit.prompts import sets as prompt_sets
 
 
 def shipped() -> dict[str, Path]:
     """Return the path of every shipped suite by its name."""
-    package = Path(str(files("specaudit")))
-    folder = package / _SHIPPED
-    if not folder.is_dir():
-        folder = package.parent / "suites"
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return {path.stem: path for path in sorted(shipped_folder().glob("*.toml"))}
 
 
 def load_suite(name: str) -> Suite:
@@ -64,6 +58,13 @@ def parse_suite(text: str, where: str) -> Suite:
         suite = msgspec.convert({**data, "checks": {}} if isinstance(checks, dict) else data, type=Suite)
     except msgspec.ValidationError as error:
         raise mistakes.told(error, Suite, (), hint="specaudit run --suite quick") from error
+    for name in suite.prompts.sets:
+        if name not in prompt_sets.names():
+            known = prompt_sets.names()
+            raise UsageError(
+                f"{mistakes.place(('prompts', 'sets'))}: there is no prompt set {name!r}.{nearest(name, known)}",
+                hint="specaudit list prompts",
+            )
     for check_id, settings in data["checks"].items():
         table = ("checks", check_id)
         try:

@@ -147,6 +147,19 @@ def independence(draws: Mapping[Role, Draws], alpha: float) -> Independence:
     )
 
 
+def dependent_choices(check_id: str, choices: Choices) -> str:
+    """Say why choices of one request are no independent draws, and what to do; nothing where they are."""
+    change = f"set choices = 1 under [checks.{check_id}] of the suite."
+    if choices == "copies":
+        return f"Choices of one request are copies of each other: {change}"
+    if choices == "unknown":
+        return (
+            "Choices of one request cannot be told from copies, with so few requests or so few different answers: "
+            f"{change}"
+        )
+    return ""
+
+
 def tellable_choices(wanted: int, completions: int, prompts: int) -> int:
     """Return how many choices a request may have, at most `wanted`, so that copies among them can be told.
 

@@ -70,7 +70,7 @@ class Identities(Check[IdentitySettings]):
         subject = evidence.capabilities.get("subject")
         if LONG in evidence.stages or subject is None or not subject.counters:
             return None
-        prompts = choose_prompts(settings.long_windows, [subject], plan.seed + 6)
+        prompts = choose_prompts(settings.long_windows, [subject], plan.seed + 6, plan.suite.prompts.sets)
         choices = min(settings.long_choices, subject.max_choices)
         seed = first_seed(plan, self.id, "subject", part=1)
         blocks = tuple(

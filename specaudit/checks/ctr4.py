@@ -95,7 +95,7 @@ class Billing(Check[BillingSettings]):
                     max_tokens=settings.max_tokens,
                 )
             )
-        prompts = choose_prompts(settings.prompts, [subject], plan.seed + 7)
+        prompts = choose_prompts(settings.prompts, [subject], plan.seed + 7, plan.suite.prompts.sets)
         requests = tuple(
             PlannedRequest(
                 arm="subject",

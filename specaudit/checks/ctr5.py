@@ -77,7 +77,7 @@ class SpeculationOn(Check[SpeculationSettings]):
         subject = evidence.capabilities.get("subject")
         if subject is None or not (subject.counters or subject.counts_in_answers):
             return None
-        prompts = choose_prompts(settings.prompts, [subject], plan.seed + 7)
+        prompts = choose_prompts(settings.prompts, [subject], plan.seed + 7, plan.suite.prompts.sets)
         if SHORT not in evidence.stages:
             seed = first_seed(plan, self.id, "subject", part=1)
             single = Request(prompt=(), sampling=settings.sampling, seed=seed, max_tokens=1)

@@ -55,7 +55,7 @@ def next_stage(
     windows = max([settings.windows, *(table["windows"] for table in tables if "windows" in table)])
     count = windows * settings.requests
     choices = min(settings.choices, subject.max_choices)
-    prompts = choose_prompts(min(count, 64), [subject], plan.seed + 2)
+    prompts = choose_prompts(min(count, 64), [subject], plan.seed + 2, plan.suite.prompts.sets)
     requests = [
         PlannedRequest(
             arm="subject",
@@ -77,7 +77,7 @@ def next_stage(
 
 def _answers(plan: Plan, check_id: str, settings: TrafficSettings, subject: Capabilities) -> Stage:
     count = min(settings.windows * settings.requests, _MOST_ANSWERS)
-    prompts = choose_prompts(count, [subject], plan.seed + 2)
+    prompts = choose_prompts(count, [subject], plan.seed + 2, plan.suite.prompts.sets)
     seed = first_seed(plan, check_id, "subject")
     block = tuple(
         PlannedRequest(

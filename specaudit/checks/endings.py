@@ -63,7 +63,7 @@ def stops_stage(
         max_tokens: Cap of each.
     """
     subject = evidence.capabilities["subject"]
-    prompts = choose_prompts(answers, [subject], evidence.plan.seed + 8)
+    prompts = choose_prompts(answers, [subject], evidence.plan.seed + 8, evidence.plan.suite.prompts.sets)
     blocks = tuple(
         (
             PlannedRequest(

@@ -64,7 +64,7 @@ class Independence(Check[IndependenceSettings]):
         if subject is None or _STAGE in evidence.stages or subject.tokens == "none":
             return None
         choices = min(settings.choices, subject.max_choices)
-        prompts = choose_prompts(settings.prompts, [subject], plan.seed + 6)
+        prompts = choose_prompts(settings.prompts, [subject], plan.seed + 6, plan.suite.prompts.sets)
         requests = tuple(
             PlannedRequest(
                 arm="subject",

@@ -57,7 +57,7 @@ class PairedCheck(Check[P]):
         subject = evidence.capabilities.get("subject")
         if subject is None or self.id in evidence.stages or self.why_not(evidence):
             return None
-        prompts = choose_prompts(settings.prompts, [subject], plan.seed + self.prompt_seed)
+        prompts = choose_prompts(settings.prompts, [subject], plan.seed + self.prompt_seed, plan.suite.prompts.sets)
         blocks = in_pairs(prompts, *self.requests(plan, settings, len(prompts)))
         return Stage(name=self.id, blocks=blocks, prompts=prompts)
 

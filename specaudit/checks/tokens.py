@@ -1,21 +1,22 @@
 """Emitted tokens, each beside the law that it was to be drawn from."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from specaudit.checks.paths import steps_of
 from specaudit.checks.tables import LawTable
-from specaudit.laws.contexts import ContextLaws, Key, NextLaw, exact_laws
+from specaudit.laws.contexts import Context, ContextLaws, Key, NextLaw, exact_laws
 from specaudit.laws.edge import Edge
 from specaudit.laws.orders import FilterOrder
 from specaudit.laws.processors import looks_back
-from specaudit.model.completion import Completion
+from specaudit.model.completion import Completion, Steps
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Role
-from specaudit.model.request import Sampling, Token
+from specaudit.model.request import Prompt, Sampling, Token
 from specaudit.stats.evalues.contexts import Completions
 from specaudit.stats.evalues.uniforms import position_uniforms
 
@@ -25,31 +26,49 @@ class Emission:
     """One completion as it came back, or as it was lost."""
 
     slot: int
-    prompt: tuple[int, ...]
+    prompt: Context
     tokens: tuple[Token, ...] | None
     """None where it was lost: what would have been emitted is not known."""
     asked: int
     """Tokens asked for."""
+    steps: Steps | None = None
+    """How it was decoded, where that is told."""
 
 
-def emissions(evidence: Evidence, stage: str, role: Role) -> list[Emission]:
+def emissions(
+    evidence: Evidence, stage: str, role: Role, *, known_as: Callable[[Prompt], Context | None] | None = None
+) -> list[Emission]:
     """Return an arm's completions in a stage, in plan order, as far as they were asked for.
 
     Lost is what did not come back, came without its tokens or with more than were asked for, or was cut short. Left
-    out is what came back for a prompt whose token ids are not known.
+    out is what came back for a prompt that is not known.
+
+    Args:
+        evidence: All of it.
+        stage: Its name.
+        role: The arm.
+        known_as: Which context a prompt is; by default its token ids, where the arm tells them.
     """
     found: list[Emission] = []
     for slot, planned, response in evidence.answered(stage, role):
         if not evidence.attempts_at(stage, slot):
             continue
         request = planned.request
-        prompt = evidence.prompt_tokens(role, request.prompt)
+        prompt = evidence.prompt_tokens(role, request.prompt) if known_as is None else known_as(request.prompt)
         if prompt is None:
             continue
         completions = response.completions[: request.n] if response else ()
-        tokens = [_whole(completion, request.max_tokens) for completion in completions]
-        tokens += [None] * (request.n - len(tokens))
-        found += [Emission(slot=slot, prompt=prompt, tokens=one, asked=request.max_tokens) for one in tokens]
+        for place in range(request.n):
+            lost = response is None or place >= len(completions)
+            found.append(
+                Emission(
+                    slot=slot,
+                    prompt=prompt,
+                    tokens=None if lost else _whole(completions[place], request.max_tokens),
+                    asked=request.max_tokens,
+                    steps=None if response is None or lost else steps_of(response, place),
+                )
+            )
     return found
 
 
@@ -69,6 +88,8 @@ class KnownTokens:
     completions: Completions
     depth: NDArray[np.int64]
     """How many tokens were emitted before each `[N]`."""
+    row: NDArray[np.int64]
+    """Number of each token's completion in its stage `[N]`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +102,8 @@ class ScoredTokens:
     """Something of it was lost. What came behind may have been chosen by being kept, so bets end there."""
     unbroken: int
     """How many of the known completions stand before the first loss."""
+    stage: str = ""
+    """Which the completions belong to."""
     unscored: NDArray[np.int64]
     """Depths of the tokens that were to be scored and are not, since an answer was lost or told no law."""
 
@@ -134,13 +157,14 @@ class Scoring:
         if self.first_loss is None:
             self.first_loss = completion
 
-    def scored(self, *, first: int, seed: int, groups: Sequence[int] | None = None) -> ScoredTokens:
+    def scored(self, *, first: int, seed: int, groups: Sequence[int] | None = None, stage: str = "") -> ScoredTokens:
         """Return what was collected, and what was not.
 
         Args:
             first: Number of the first completion in the plan.
             seed: Of the uniforms that randomise ranks.
             groups: Group of each completion that may depend on the others in it, by its number; each its own if None.
+            stage: Which the completions belong to.
         """
         rows, lengths = np.unique(np.array(self.completion, dtype=np.int64), return_counts=True)
         return ScoredTokens(
@@ -148,6 +172,7 @@ class Scoring:
             broken=self.first_loss is not None,
             unbroken=len(rows) if self.first_loss is None else int(np.searchsorted(rows, self.first_loss)),
             unscored=np.array(self.unscored, dtype=np.int64),
+            stage=stage,
         )
 
     def _known(
@@ -172,6 +197,7 @@ class Scoring:
                 groups=np.unique(member, return_counts=True)[1],
             ),
             depth=depth,
+            row=np.array(self.completion, dtype=np.int64),
         )
 
 

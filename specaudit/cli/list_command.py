@@ -2,7 +2,7 @@
 
 import click
 
-KINDS = ("checks", "engines", "mutants", "controls", "suites", "claims", "dialects")
+KINDS = ("checks", "engines", "mutants", "controls", "suites", "prompts", "claims", "dialects")
 
 
 @click.command("list")
@@ -11,7 +11,7 @@ KINDS = ("checks", "engines", "mutants", "controls", "suites", "claims", "dialec
 def command(*, kind: str, json: bool) -> None:
     """List what there is, a name a line first.
 
-    KIND is checks, engines, mutants, controls, suites, claims or dialects.
+    KIND is checks, engines, mutants, controls, suites, prompts, claims or dialects.
     """
     rows = _rows(kind)
     if json:
@@ -51,6 +51,10 @@ def _rows(kind: str) -> list[tuple[str, str]]:
             from specaudit.claims.reading import load_claim, shipped_claims
 
             return [(name, load_claim(name).title) for name in shipped_claims()]
+        case "prompts":
+            from specaudit.prompts import sets
+
+            return [(name, sets.title(name)) for name in sets.names()]
         case _:
             from specaudit.counters import registry as dialects
 

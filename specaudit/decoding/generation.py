@@ -21,6 +21,8 @@ class Generation:
         accepted_per_step: accepted drafts that were emitted, in the same places.
         emitted_per_step: emitted tokens, in the same places; a step that a stop token cut short emits
             what it accepted and no more, any other step one token more.
+        ragged_per_step: whether rows of one batch had different numbers of drafts, in the same places; −1 behind them.
+        mixed_per_step: whether rows of one batch had different rules, in the same places; −1 behind them.
     """
 
     tokens: IntArray
@@ -29,6 +31,8 @@ class Generation:
     drafted_per_step: IntArray
     accepted_per_step: IntArray
     emitted_per_step: IntArray
+    ragged_per_step: IntArray
+    mixed_per_step: IntArray
 
     @property
     def finish(self) -> NDArray[np.str_]:
@@ -64,7 +68,7 @@ class Submission:
         self._lengths = np.zeros(requests, dtype=np.int64)
         self._stopped = np.zeros(requests, dtype=np.bool_)
         # Written request by request, read figure by figure.
-        self._log = np.full((requests, 0, 3), -1)
+        self._log = np.full((requests, 0, 5), -1)
         self._broken = np.zeros(requests, dtype=np.bool_)
         self.running = requests
 
@@ -100,7 +104,7 @@ class Submission:
             raise ValueError(
                 f"request {row}: behind {self._lengths[row]} tokens its sampling parameters and stop rules leave none"
             )
-        drafted, accepted, emitted = np.moveaxis(self._log, 2, 0)
+        drafted, accepted, emitted, ragged, mixed = np.moveaxis(self._log, 2, 0)
         return Generation(
             tokens=self._tokens,
             lengths=self._lengths,
@@ -108,4 +112,6 @@ class Submission:
             drafted_per_step=drafted,
             accepted_per_step=accepted,
             emitted_per_step=emitted,
+            ragged_per_step=ragged,
+            mixed_per_step=mixed,
         )

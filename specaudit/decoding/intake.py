@@ -93,7 +93,7 @@ def new_rows(
         stopped=np.zeros(batch, dtype=np.bool_),
         broken=np.zeros(batch, dtype=np.bool_),
         steps=np.zeros(batch, dtype=np.int64),
-        log=np.full((batch, 1, 3), -1),
+        log=np.full((batch, 1, 5), -1),
         features=np.zeros((batch, 0)),
         drafting=drafting,
         judging=judging,

@@ -293,7 +293,9 @@ class DecodingLoop:
         rows.string[speaking] = executed.trimmed.string
         rows.stopped[speaking] = executed.trimmed.stopped
         drafted, accepted = executed.drafts.count, np.minimum(executed.verified.n_accepted, emitted)
-        rows.log[speaking, rows.steps[speaking]] = np.column_stack([drafted, accepted, emitted])
+        ragged, mixed = drafted.max() > drafted.min(), len(np.unique(rows.rules[speaking])) > 1
+        batch = np.broadcast_to([ragged, mixed], (len(speaking), 2))
+        rows.log[speaking, rows.steps[speaking]] = np.column_stack([drafted, accepted, emitted, batch])
         rows.steps[speaking] += 1
         rows.draft_length[speaking] = self._decoder.draft_length.learn(
             rows.draft_length[speaking], drafted, accepted, self._decoder.draft_tokens

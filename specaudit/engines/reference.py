@@ -22,7 +22,7 @@ from specaudit.engines.embedded import HOME, world_named
 from specaudit.engines.interface import Access, EngineFailure, Page, Probe
 from specaudit.engines.logprobs import reported
 from specaudit.model.capabilities import Capabilities
-from specaudit.model.completion import Completion, Response, TokenLogprobs
+from specaudit.model.completion import Completion, Response, Steps, TokenLogprobs
 from specaudit.model.entries import Failure
 from specaudit.model.errors import UsageError
 from specaudit.model.law import RevealedLaw
@@ -155,6 +155,7 @@ class ReferenceEngine:
                 text=letters(tokens[:length]) if told_as_text else None,
                 finish_reason=finish,
                 logprobs=None if logprobs is None else logprobs[i],
+                steps=_steps(generation, i) if self.decoder.draft_tokens else None,
             )
             for i, (tokens, length, finish) in enumerate(rows)
         )
@@ -264,6 +265,16 @@ class ReferenceEngine:
         before, scored = tokens[:, : request.score_from], tokens[:, request.score_from :]
         table = self.decoder.scores(before, scored)
         return _reported(table, scored, np.array([scored.shape[1]]), np.full(scored.shape, request.logprobs))[0]
+
+
+def _steps(generation: Generation, row: int) -> Steps:
+    """How one completion was decoded."""
+    count = generation.steps[row]
+    told = (generation.drafted_per_step, generation.accepted_per_step, generation.emitted_per_step)
+    drafted, accepted, emitted = (tuple(figure[row, :count].tolist()) for figure in told)
+    batch = (generation.ragged_per_step, generation.mixed_per_step)
+    ragged, mixed = (int(flags[row, :count].sum()) for flags in batch)
+    return Steps(drafted=drafted, accepted=accepted, emitted=emitted, ragged=ragged, mixed=mixed)
 
 
 def _speculation(generation: Generation, draft_tokens: int) -> dict[str, Any] | None:

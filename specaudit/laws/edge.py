@@ -1,9 +1,11 @@
 """Tokens at the edge of the filters, which rounding may have put on the other side."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
 
-from specaudit.laws.contexts import WHOLE, NextLaw
+from specaudit.laws.contexts import WHOLE, NextLaw, scored_law
+from specaudit.laws.orders import FilterOrder
 from specaudit.model.completion import TokenLogprobs
 from specaudit.model.request import Sampling, Token
 
@@ -23,6 +25,34 @@ class Edge:
 
     tokens: frozenset[Token]
     beyond: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldLaw:
+    """A law that logprobs told, and what is in doubt about its support."""
+
+    law: NextLaw
+    edge: Edge
+
+
+def told_law(position: TokenLogprobs, sampling: Sampling, mode: str, order: FilterOrder) -> ToldLaw | None:
+    """Return what a position's most likely tokens tell of its law; None where they do not tell it.
+
+    Equal lists of tokens are read once and give the same object: a context comes again and again, and a check reads
+    all that it was told at every round.
+    """
+    return _told_law(position.top, sampling, mode, order)
+
+
+@lru_cache(maxsize=1 << 16)
+def _told_law(
+    top: tuple[tuple[Token, float], ...], sampling: Sampling, mode: str, order: FilterOrder
+) -> ToldLaw | None:
+    position = TokenLogprobs(token=top[0][0], logprob=None, top=top) if top else None
+    law = None if position is None else scored_law(position, sampling, mode, order)
+    if law is None or position is None:
+        return None
+    return ToldLaw(law=law, edge=edge_of(position, law, sampling, mode))
 
 
 def edge_of(position: TokenLogprobs, law: NextLaw, sampling: Sampling, mode: str) -> Edge:

@@ -25,6 +25,21 @@ class Timings(Record, frozen=True, kw_only=True):
     decode: float | None = None
 
 
+class Steps(Record, frozen=True, kw_only=True):
+    """How a completion was decoded, step by step, as an engine in process knows it."""
+
+    drafted: tuple[int, ...]
+    """Drafts of each step; 0 where it decoded plainly."""
+    accepted: tuple[int, ...]
+    """Drafts that were accepted and emitted."""
+    emitted: tuple[int, ...]
+    """Tokens; as many as were accepted where a stop or the cap cut the step, one more elsewhere."""
+    ragged: int
+    """Steps in a batch whose rows had different numbers of drafts."""
+    mixed: int
+    """Steps in a batch whose rows had different sampling parameters or stop rules."""
+
+
 class Completion(Record, frozen=True, kw_only=True):
     """One choice of a response."""
 
@@ -39,6 +54,7 @@ class Completion(Record, frozen=True, kw_only=True):
     reasoning_length: int | None = None
     """How many of `tokens`, from the first, belong to the reasoning segment; None where that is not known."""
     timings: Timings | None = None
+    steps: Steps | None = None
 
 
 class Response(Record, frozen=True, kw_only=True):

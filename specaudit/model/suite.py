@@ -32,6 +32,16 @@ class Background(Record, frozen=True, kw_only=True):
             raise ValueError("the smallest cap comes before the largest")
 
 
+class PromptSettings(Record, frozen=True, kw_only=True):
+    """Where the prompts of a suite's checks come from: what `[prompts]` of a suite may say."""
+
+    sets: tuple[str, ...] = ()
+    """Names of prompt sets, e.g. `["code", "prose"]`; the mixed set where none is named. `specaudit list prompts`."""
+    candidates: Annotated[int, msgspec.Meta(ge=0, le=256)] = 0
+    """Prompts that are tried before the LAW checks, which then ask those at which most drafts are rejected and the next
+    token is neither sure nor anybody's guess; 0 tries none. What was drawn for that enters no test."""
+
+
 class Suite(Record, frozen=True, kw_only=True):
     """A suite as read from TOML. What stands under `[checks.ID]` is read by the check itself."""
 
@@ -45,6 +55,7 @@ class Suite(Record, frozen=True, kw_only=True):
     """What the embedded decoder decodes, unless another is named or a fault is at home elsewhere."""
     background: Background | None = None
     """Traffic for the checks that look at the subject beside it too; none unless declared."""
+    prompts: PromptSettings = PromptSettings()
     checks: dict[str, dict[str, Any]]
     """Settings by check id, in the order they run."""
 

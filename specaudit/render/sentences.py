@@ -26,6 +26,9 @@ UNSEEN = (
 _NAMED = 12
 """Checks that a sentence names."""
 
+_PATHS = 3
+"""Verification paths that are told without --verbose."""
+
 _NOTES = 3
 """Notes of a finding that are told unless all are asked for."""
 
@@ -102,7 +105,8 @@ def details(finding: Finding, *, verbose: bool = False) -> Iterator[str]:
     if finding.witness is not None:
         yield _witness(finding.witness)
     if finding.coverage:
-        yield f"Exercised at least: {', '.join(_seen(*item) for item in finding.coverage.items())}"
+        paths = [_seen(*item) for item in finding.coverage.items()]
+        yield f"Exercised at least: {', '.join(paths if verbose else paths[:_PATHS])}"
     shown = finding.notes if verbose else finding.notes[:_NOTES]
     yield from (f"Note: {note}." for note in shown)
     if len(shown) < len(finding.notes):

@@ -57,7 +57,7 @@ def test_a_suite_is_read_from_a_path() -> None:
             HEAD + "[checks.LAW1]\ntemperature = 1\n",
             "line 4: unknown key 'temperature'. Did you mean 'sampling.temperature'?",
         ),
-        (HEAD + "[checks.GRD1]\n[checks.LAW9]\n", "line 4: There is no check 'LAW9'. Did you mean 'LAW4'?"),
+        (HEAD + "[checks.GRD1]\n[checks.LAW9]\n", "line 4: There is no check 'LAW9'. Did you mean 'LAW6'?"),
         (HEAD + "[checks.law1]\n", "line 3: There is no check 'law1'. Did you mean 'LAW1'?"),
         (HEAD + '[checks]\n"LAW 9" = {}\n', "line 4: There is no check 'LAW 9'."),
     ],

@@ -4,11 +4,12 @@ import pytest
 
 from specaudit.model.capabilities import Capabilities
 from specaudit.prompts.choose import choose_prompts
-from specaudit.prompts.texts import TEXTS
+from specaudit.prompts.sets import MIXED, load
 
 TINY = Capabilities(engine="reference", token_prompts=True, vocabulary_size=4)
 LARGE = Capabilities(engine="openai", token_prompts=True, vocabulary_size=128_000)
 TEXT = Capabilities(engine="openai")
+TEXTS = load(MIXED).prompts
 
 
 def test_a_tiny_vocabulary_gets_token_ids():

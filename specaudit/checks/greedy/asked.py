@@ -17,7 +17,7 @@ LOGPROBS = 20
 
 def prompts_of(plan: Plan, evidence: Evidence, count: int) -> tuple[Prompt, ...]:
     """Return the prompts, the same for all checks of the family: so floors belong to what they are the floor of."""
-    return choose_prompts(count, list(evidence.capabilities.values()), plan.seed)
+    return choose_prompts(count, list(evidence.capabilities.values()), plan.seed, plan.suite.prompts.sets)
 
 
 def greedy(

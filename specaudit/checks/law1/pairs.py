@@ -1,6 +1,7 @@
 """Bets on pairs of completions, one of each arm, where the target's law is not known."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,21 +11,40 @@ from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import PILOT, SAMPLE, completion_length, word_depths
 from specaudit.model.evidence import END, Draws, Evidence
 from specaudit.model.finding import Betting
+from specaudit.model.plan import Role
 from specaudit.model.request import Token
 from specaudit.stats.evalues.pairs import PairProcess
 
+_ARMS: tuple[Role, ...] = ("subject", "reference")
+
 _RANKS = 4
 """Cells of a token: the pilot's three most frequent ones at its prompt and position, and all others."""
+
+_BINS = 8
+"""Cells of whole completions."""
+
+_CHUNK = 32
+"""Pairs after which transitions are learnt."""
+
+_PRIOR = 2.0
+"""Transitions of every kind that are taken for seen in both arms, which shrinks what few pairs suggest."""
+
+_RECENT = 1024
+"""Completions whose likelihoods settle the bins."""
+
+Rows = NDArray[np.int64]
+"""Ranks of the tokens of completions `[N, T]`."""
 
 Ranks = dict[tuple[int, int], dict[Token, int]]
 """Cell of each frequent token, by prompt and position."""
 
 
 def bet_on_pairs(settings: LawSettings, evidence: Evidence, *, alpha: float, grouped: bool) -> Betting | None:
-    """Bet that the arms differ, on two neighbouring tokens of each pair at several depths; None without a pilot.
+    """Bet that the arms differ, on what pairs of completions look like; None without a pilot.
 
-    A pair is the k-th completion of each arm to one prompt in one round. Each partition looks at one place of it: the
-    places of a free-running completion must not be multiplied.
+    A pair is the k-th completion of each arm to one prompt in one round. A partition looks at two neighbouring tokens
+    at one depth, since the places of a free-running completion must not be multiplied; one more looks at all of it,
+    see `_Resemblance`.
 
     Args:
         settings: The check's.
@@ -35,26 +55,71 @@ def bet_on_pairs(settings: LawSettings, evidence: Evidence, *, alpha: float, gro
     if PILOT not in evidence.stages or "reference" not in (pilot := evidence.draws(PILOT)):
         return None
     subject = evidence.capabilities["subject"]
-    last = completion_length(settings, subject) - 2
-    depths = sorted({min(depth + i, last) for depth in word_depths(settings, subject) for i in (0, 1)})
-    ranks = _ranks(pilot["reference"], {depth + i for depth in depths for i in (0, 1)})
-    process = PairProcess({f"tokens {depth + 1} and {depth + 2}": _RANKS**2 for depth in depths})
+    length = completion_length(settings, subject)
+    depths = sorted({min(depth + i, length - 2) for depth in word_depths(settings, subject) for i in (0, 1)})
+    ranks = _ranks(pilot["reference"], range(length))
+    process = PairProcess(
+        {f"tokens {depth + 1} and {depth + 2}": _RANKS**2 for depth in depths} | {"all tokens": _BINS}
+    )
+    whole = _Resemblance()
     pairs = 0
     for stage in evidence.parts(SAMPLE):
         draws = evidence.draws(stage)
         if any(arm.lost_fraction for arm in draws.values()):
             break  # what was lost may have been chosen, and what came back was then chosen by being kept
         if {"subject", "reference"} <= draws.keys():
-            ours, theirs = _paired(draws["subject"], draws["reference"], grouped)
-            if len(ours):
-                process.fold(
-                    _cells(draws["subject"], ours, depths, ranks), _cells(draws["reference"], theirs, depths, ranks)
-                )
-                pairs += len(ours)
-    return summed_up(process, [completion_length(settings, subject)] * pairs, alpha) if pairs else None
+            rows = _paired(draws["subject"], draws["reference"], grouped)
+            ours, theirs = (_ranked(draws[role], mine, ranks, length) for role, mine in zip(_ARMS, rows, strict=True))
+            for first in range(0, len(ours), _CHUNK):
+                chunk = ours[first : first + _CHUNK], theirs[first : first + _CHUNK]
+                seen = whole.cells(*chunk)
+                process.fold(*(_cells(arm, depths, cell) for arm, cell in zip(chunk, seen, strict=True)))
+                whole.learn(*chunk)
+            pairs += len(ours)
+    return summed_up(process, [length] * pairs, alpha) if pairs else None
 
 
-def _ranks(pilot: Draws, positions: set[int]) -> Ranks:
+class _Resemblance:
+    """A partition of completions by how much they resemble the subject's of before rather than the reference's.
+
+    The transitions between ranks that were counted in earlier pairs give every completion the logarithm of a ratio of
+    likelihoods, and the bins are quantiles of those: all tokens of a completion speak together. Whatever the counts
+    are, the cell of a completion is settled before it comes in, so that bets on it are fair.
+    """
+
+    def __init__(self) -> None:
+        self._counts = np.full((2, _RANKS + 1, _RANKS), _PRIOR)
+        self._recent = np.empty((0, 0), dtype=np.int64)
+
+    def cells(self, ours: Rows, theirs: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Cells of the next pairs in either arm, each `[N]`."""
+        if not len(self._recent):
+            return np.zeros(len(ours), np.int64), np.zeros(len(theirs), np.int64)
+        laws = np.log(self._counts / self._counts.sum(axis=2, keepdims=True))
+        ratio = laws[0] - laws[1]
+        quantiles = np.quantile(self._scores(ratio, self._recent), np.arange(1, _BINS) / _BINS)
+        first, second = (np.searchsorted(quantiles, self._scores(ratio, arm)) for arm in (ours, theirs))
+        return first, second
+
+    def learn(self, ours: Rows, theirs: Rows) -> None:
+        """Count the transitions of pairs that were bet on."""
+        for counts, rows in zip(self._counts, (ours, theirs), strict=True):
+            np.add.at(counts, (_before(rows), rows), 1)
+        kept = [part for part in (self._recent, ours, theirs) if len(part)]
+        self._recent = np.concatenate(kept)[-_RECENT:]
+
+    @staticmethod
+    def _scores(ratio: NDArray[np.float64], rows: Rows) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = ratio[_before(rows), rows].sum(axis=1)
+        return scores
+
+
+def _before(rows: Rows) -> Rows:
+    """The rank before each token, one of its own for the first `[N, T]`."""
+    return np.column_stack([np.full(len(rows), _RANKS), rows[:, :-1]])
+
+
+def _ranks(pilot: Draws, positions: Iterable[int]) -> Ranks:
     ranks: Ranks = {}
     for prompt in np.unique(pilot.prompt_index).tolist():
         rows = pilot.tokens[pilot.prompt_index == prompt]
@@ -86,19 +151,21 @@ def _rows(draws: Draws, prompt: int, grouped: bool) -> NDArray[np.int64]:
     return rows[np.unique(draws.slot[rows], return_index=True)[1]] if grouped else rows
 
 
-def _cells(draws: Draws, rows: NDArray[np.int64], depths: list[int], ranks: Ranks) -> NDArray[np.int64]:
-    """Cell of each row at each depth `[N, P]`."""
-    cells = np.zeros((len(rows), len(depths)), dtype=np.int64)
+def _ranked(draws: Draws, rows: NDArray[np.int64], ranks: Ranks, length: int) -> Rows:
+    """Rank in the pilot of every token of some completions `[N, T]`."""
+    found = np.zeros((len(rows), length), dtype=np.int64)
     for prompt in np.unique(draws.prompt_index[rows]).tolist():
         mine = np.flatnonzero(draws.prompt_index[rows] == prompt)
         tokens = draws.tokens[rows[mine]]
-        for place, depth in enumerate(depths):
-            first, second = (_ranked(draws, tokens[:, depth + i], ranks[prompt, depth + i]) for i in (0, 1))
-            cells[mine, place] = first * _RANKS + second
-    return cells
+        for position in range(length):
+            told = ranks[prompt, position]
+            # END is -1 and finds the last entry.
+            table = np.array([told.get(token, _RANKS - 1) for token in (*draws.vocabulary, END)], dtype=np.int64)
+            found[mine, position] = table[tokens[:, position]]
+    return found
 
 
-def _ranked(draws: Draws, codes: NDArray[np.int64], ranks: dict[Token, int]) -> NDArray[np.int64]:
-    # END is -1 and finds the last entry.
-    table = np.array([ranks.get(token, _RANKS - 1) for token in (*draws.vocabulary, END)], dtype=np.int64)
-    return table[codes]
+def _cells(rows: Rows, depths: list[int], whole: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cell of each completion in each partition `[N, P]`."""
+    pairs = [rows[:, depth] * _RANKS + rows[:, depth + 1] for depth in depths]
+    return np.column_stack([*pairs, whole])

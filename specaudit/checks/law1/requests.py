@@ -2,16 +2,14 @@
 
 - `LAW1.pilot`: words of the reference. They choose the cells of the histograms and never enter the test.
 - `LAW1.tree.D`: the reference's logprobs in every context of D tokens, which score the words that begin early.
+- `LAW1.trust`, `LAW1.score.R`: what the reference tells of whole completions, see `forced.py`.
 - `LAW1.sample.R`: words of the subject, and of the reference unless the law is exact, in rounds that double. They end
   with the round in which the deviation is shown, or with the sample that the tolerance needs.
 
 In process the law is revealed whole, and only the last stage is needed.
 """
 
-import sys
-from collections.abc import Callable
-from math import ceil, sqrt
-from typing import Literal
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,33 +17,27 @@ from numpy.typing import NDArray
 from specaudit.checks.control import law_is_told
 from specaudit.checks.copies import tellable_choices
 from specaudit.checks.interface import incomparable
+from specaudit.checks.law1.forced import CHECK, how_bounded, next_score, trust_stage
 from specaudit.checks.law1.settings import LawSettings
+from specaudit.checks.law1.sizes import completions_planned
 from specaudit.checks.law1.target import (
     PILOT,
     SAMPLE,
     TREE,
-    KnownWords,
-    TokenClasses,
+    TRUST,
     completion_length,
-    known_words,
     prompt_contexts,
     target_laws,
-    token_classes,
     word_depths,
 )
+from specaudit.checks.powered import prompts_for, trial_stage
 from specaudit.checks.seeds import first_seed
 from specaudit.checks.whole_sample import round_ends
-from specaudit.laws.contexts import Context
 from specaudit.laws.processors import looks_back
 from specaudit.laws.words import unknown_contexts
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Plan, PlannedRequest, Role, Stage
 from specaudit.model.request import Prompt, Request
-from specaudit.prompts.choose import choose_prompts
-from specaudit.stats.chisquare import MIN_EXPECTED
-from specaudit.stats.power import completions_needed
-
-CHECK = "LAW1"
 
 _PILOT_PART, _TREE_PART, _SAMPLE_PART = range(3)
 
@@ -57,21 +49,27 @@ def next_stage(plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage |
         return None
     if SAMPLE in evidence.stages:
         return None
-    prompts = choose_prompts(settings.prompts, list(capabilities.values()), plan.seed + 1)
+    if (trial := trial_stage(plan, evidence, CHECK, settings.sampling)) is not None:
+        return trial
+    prompts = prompts_for(plan, evidence, settings.prompts, plan.seed + 1)
     if "reference" in evidence.laws:
-        contexts: tuple[Context, ...] = tuple(prompt for prompt in prompts if not isinstance(prompt, str))
-        return _sample(plan, settings, evidence, prompts, contexts)
+        return _sample(plan, settings, evidence, prompts)
     if PILOT not in evidence.stages:
         requests = _draw(plan, settings, evidence, prompts, settings.pilot, ("reference",), part=_PILOT_PART)
         return Stage(name=PILOT, blocks=(requests,), prompts=prompts)
-    contexts = prompt_contexts(evidence)
-    return _tree(plan, settings, evidence, contexts) or _sample(plan, settings, evidence, prompts, contexts)
+    if how_bounded(settings, evidence) == "forced" and TRUST not in evidence.stages:
+        return trust_stage(plan, settings, evidence) or _sample(plan, settings, evidence, prompts)
+    if how_bounded(settings, evidence) == "forced":
+        return next_score(plan, settings, evidence) or _sample(plan, settings, evidence, prompts)
+    return _tree(plan, settings, evidence) or _sample(plan, settings, evidence, prompts)
 
 
-def _tree(plan: Plan, settings: LawSettings, evidence: Evidence, contexts: tuple[Context, ...]) -> Stage | None:
+def _tree(plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage | None:
     """The next level of the tree of contexts, or None when it is complete, too large or of no use."""
-    reference = evidence.capabilities["reference"]
-    if not (reference.token_prompts and reference.logprobs) or len(contexts) < settings.prompts:
+    reference, contexts = evidence.capabilities["reference"], prompt_contexts(evidence)
+    if not (reference.token_prompts and reference.logprobs) or TRUST in evidence.stages:
+        return None
+    if len(contexts) < settings.prompts or any(isinstance(token, str) for prompt in contexts for token in prompt):
         return None
     if not law_is_told(evidence):
         return None
@@ -111,22 +109,12 @@ def _tree_tokens(settings: LawSettings, evidence: Evidence) -> int:
     return max(fits, default=0)
 
 
-def _sample(
-    plan: Plan, settings: LawSettings, evidence: Evidence, prompts: tuple[Prompt, ...], contexts: tuple[Context, ...]
-) -> Stage | None:
-    """A round of words of the subject, and of the reference unless the law is exact: it is held against them."""
+def _sample(plan: Plan, settings: LawSettings, evidence: Evidence, prompts: tuple[Prompt, ...]) -> Stage | None:
+    """A round of words of the subject, and of the reference unless all of the law is known."""
     subject = evidence.capabilities["subject"]
-    depths = word_depths(settings, subject)
-    known = [known_words(settings, evidence, contexts, depth) for depth in depths]
-    success = 1 - (1 - settings.success) / len(depths)
-    needed = []
-    for depth, words in zip(depths, known, strict=True):
-        if words is not None:
-            needed.append(_needed_known(settings, plan, words, success))
-        elif (classes := token_classes(settings, evidence, depth)) is not None:
-            needed.append(_needed_sampled(settings, plan, classes, success))
-    arms: tuple[Role, ...] = ("subject",) if "reference" in evidence.laws else ("subject", "reference")
-    count = min(settings.max_completions, max(needed, default=settings.max_completions))
+    alone = "reference" in evidence.laws or how_bounded(settings, evidence) == "forced"
+    arms: tuple[Role, ...] = ("subject",) if alone else ("subject", "reference")
+    count = completions_planned(plan, settings, evidence, prompts)
     requests = _draw(plan, settings, evidence, prompts, count, arms, part=_SAMPLE_PART)
     turn = len(prompts) * len(arms)  # every round asks every arm for every prompt
     ends = round_ends(len(requests), settings.blocks, turn)
@@ -135,51 +123,6 @@ def _sample(
         return None
     own = requests[ends[number] : ends[number + 1]]
     return Stage(name=f"{SAMPLE}.{number}", blocks=(own,), prompts=prompts, scrape=subject.counters)
-
-
-def _needed_known(settings: LawSettings, plan: Plan, words: KnownWords, success: float) -> int:
-    """Completions at which a subject without deviation conforms."""
-    masses = np.concatenate([np.array(list(law.values())) for law in words.laws]) / len(words.laws)
-
-    def needed(count: int) -> int:
-        kept = masses * count >= MIN_EXPECTED
-        left = settings.tolerance - float(masses[~kept].sum() + masses.min())
-        return _needed(int(kept.sum()), left, delta=plan.alpha, success=success, samples=1)
-
-    return _smallest(needed, settings.max_completions)
-
-
-def _needed_sampled(settings: LawSettings, plan: Plan, classes: TokenClasses, success: float) -> int:
-    """Completions per arm, as far as the pilot tells which cells will be too small to stand alone."""
-    pilot = classes.cells.total()
-    shares = np.array(list(classes.cells.values())) / pilot
-
-    def needed(count: int) -> int:
-        # The subject's own counts choose the cells, so that it is not known of each on which side it will be: those
-        # that may stand for themselves have degrees of freedom, those that may not are part of the tail, and so is
-        # the rarest that does.
-        spread = 2 * sqrt(2 * MIN_EXPECTED)
-        kept, may = (shares * count >= 2 * MIN_EXPECTED + side * spread for side in (1, -1))
-        tail = float(shares[~kept].sum()) + float(shares[kept].min(initial=1.0))
-        left = settings.tolerance - tail - 3 * sqrt(tail / count) - 3 / pilot - 3 / count
-        return _needed(int(may.sum()), left, delta=plan.alpha / 2, success=success, samples=2)
-
-    return _smallest(needed, settings.max_completions)
-
-
-def _needed(dof: int, left: float, *, delta: float, success: float, samples: Literal[1, 2]) -> int:
-    """Completions for what pooled cells leave of the tolerance; endless where they leave nothing."""
-    if left <= 0:
-        return sys.maxsize
-    return completions_needed(max(1, dof), left, delta=delta, success=success, samples=samples)
-
-
-def _smallest(needed: Callable[[int], int], most: int) -> int:
-    """The smallest count, to a tenth, that is as large as what it needs: larger samples pool fewer cells."""
-    count = 100
-    while count < most and needed(count) > count:
-        count = count + count // 10
-    return min(count, most)
 
 
 def _draw(
@@ -198,6 +141,7 @@ def _draw(
     choices = tellable_choices(most, count, len(prompts))
     length = completion_length(settings, capabilities["subject"])
     per_prompt = ceil(count / (len(prompts) * choices))
+    logprobs = _own_logprobs(settings, evidence) if part == _PILOT_PART else None
     requests = [
         PlannedRequest(
             arm=arm,
@@ -208,6 +152,7 @@ def _draw(
                 seed=first_seed(plan, CHECK, arm, part) + (round_ * len(prompts) + index) * choices,
                 n=choices,
                 max_tokens=length,
+                logprobs=logprobs,
             ),
         )
         for round_ in range(per_prompt)
@@ -216,6 +161,17 @@ def _draw(
     ]
     rng = np.random.default_rng([plan.seed, part])
     return tuple(requests[slot] for slot in _interleaved(rng, len(requests), len(prompts) * len(arms)))
+
+
+def _own_logprobs(settings: LawSettings, evidence: Evidence) -> int | None:
+    """How many logprobs the pilot is asked for: they tell the law in the contexts that it goes through.
+
+    Where prompts may be given as tokens the tree tells it in all of them.
+    """
+    reference = evidence.capabilities["reference"]
+    if reference.token_prompts or not law_is_told(evidence) or looks_back(settings.sampling):
+        return None
+    return reference.logprobs or None
 
 
 def _interleaved(rng: np.random.Generator, count: int, group: int) -> NDArray[np.int64]:

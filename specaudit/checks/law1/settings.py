@@ -1,6 +1,6 @@
 """Settings of LAW1."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -13,7 +13,10 @@ class LawSettings(SequentialSettings, frozen=True, kw_only=True):
     """What `[checks.LAW1]` of a suite may say."""
 
     tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
-    """Total variation of the words' law from the target's that is tolerated, at each depth."""
+    """Total variation of the words' law from the target's that is tolerated, where `bound` says."""
+    bound: Literal["depths", "completions"] = "depths"
+    """What must stay below the tolerance: the law of the words at each of several depths, or that of all words of a
+    completion together, which takes a fifth of the tokens and sees half of a fault that shows in half of the words."""
     word_length: Annotated[int, msgspec.Meta(ge=1, le=8)] = 3
     prompts: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
     """The law is averaged over prompts; each has its own histogram."""

@@ -1,23 +1,31 @@
 """The law that words ought to have: exact, scored from the reference's logprobs, or not known."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from specaudit.checks.law1.settings import LawSettings
-from specaudit.laws.contexts import Context, ContextLaws, NextLaw, ScoredLaws, exact_laws, scored_law
+from specaudit.checks.memo import once
+from specaudit.laws.contexts import Context, ContextLaws, NextLaw, ScoredLaws, exact_laws
+from specaudit.laws.edge import Edge, told_law
 from specaudit.laws.orders import order_of
 from specaudit.laws.words import Word, word_law
 from specaudit.model.capabilities import Capabilities
+from specaudit.model.completion import TokenLogprobs
 from specaudit.model.evidence import END, Draws, Evidence
-from specaudit.model.plan import Role
-from specaudit.model.request import Token
+from specaudit.model.request import Prompt, Sampling, Token
 from specaudit.stats.histogram import count_words, decode
 
 PILOT = "LAW1.pilot"
 TREE = "LAW1.tree"
 SAMPLE = "LAW1.sample"
+TRUST = "LAW1.trust"
+SCORE = "LAW1.score"
+
+DOUBT = 0.05
+"""p-value of the reference's own words or tokens up to which the law that its logprobs tell is not believed."""
 
 _ASSUMED_DRAFTS = 3
 """Drafts per step where the engine does not tell; deployed engines draft 3 to 5."""
@@ -59,6 +67,22 @@ class TokenClasses:
         """No two tokens that the pilot saw share a class."""
         return self.alone == self.seen
 
+    @property
+    def usual(self) -> tuple[Word, ...]:
+        """The pilot's most frequent word of each prompt, in classes."""
+        return tuple(
+            max(
+                (word for place, word in self.cells if place == prompt),
+                key=lambda word: (self.cells[prompt, word], str(word)),
+            )
+            for prompt in range(len(self.alone))
+        )
+
+    @property
+    def outside_usual(self) -> float:
+        """Share of the pilot's words that are not the most frequent one of their prompt."""
+        return 1 - sum(self.cells[prompt, word] for prompt, word in enumerate(self.usual)) / self.cells.total()
+
     def counts(self, prompt: int, words: Counter[Word]) -> Counter[Word]:
         """Return the counts of words in classes."""
         counted: Counter[Word] = Counter()
@@ -90,33 +114,63 @@ def word_depths(settings: LawSettings, subject: Capabilities) -> tuple[int, ...]
 
 
 def prompt_contexts(evidence: Evidence) -> tuple[Context, ...]:
-    """Return the prompts of the pilot, or of the sample, as token ids; empty where they are not known."""
-    role: Role = "reference" if PILOT in evidence.stages else "subject"
-    stages = [PILOT] if role == "reference" else evidence.parts(SAMPLE)
+    """Return the contexts of the prompts of the pilot, or of the sample."""
+    stages = [PILOT] if PILOT in evidence.stages else evidence.parts(SAMPLE)
     contexts: dict[int, Context] = {}
     for stage in stages:
-        told = enumerate(evidence.stages[stage].prompts)
-        contexts |= {index: prompt for index, prompt in told if not isinstance(prompt, str)}
-        for _, planned, _ in evidence.answered(stage, role):
-            if (tokens := evidence.prompt_tokens(role, planned.request.prompt)) is not None:
-                contexts[planned.prompt_index] = tokens
+        prompts: Iterable[tuple[int, Prompt]] = enumerate(evidence.stages[stage].prompts)
+        if not evidence.stages[stage].prompts:
+            prompts = ((planned.prompt_index, planned.request.prompt) for planned in evidence.stages[stage].slots())
+        contexts |= {index: prompt_context(evidence, prompt) for index, prompt in prompts}
     return tuple(contexts[index] for index in sorted(contexts))
 
 
+def prompt_context(evidence: Evidence, prompt: Prompt) -> Context:
+    """Return the context that a prompt is: its token ids, or where no arm has told these, its text as one token."""
+    told = evidence.prompt_tokens("reference", prompt) or evidence.prompt_tokens("subject", prompt)
+    return (prompt,) if told is None and isinstance(prompt, str) else told or ()
+
+
 def target_laws(settings: LawSettings, evidence: Evidence) -> ContextLaws:
-    """Return what is known of the target's law: all of it in process, else what the tree asked for."""
-    order = order_of(evidence.capabilities["reference"].engine)
+    """Return what is known of the target's law: all of it in process, else what the tree and the pilot told."""
     if "reference" in evidence.laws:
+        order = order_of(evidence.capabilities["reference"].engine)
         return exact_laws(evidence.laws["reference"], settings.sampling, order)
-    mode = evidence.capabilities["reference"].logprobs_mode
+    return _told(evidence, settings.sampling)[0]
+
+
+def target_edges(settings: LawSettings, evidence: Evidence) -> Mapping[Context, Edge] | None:
+    """Return what is in doubt about the laws that logprobs told; None where the law is exact."""
+    return None if "reference" in evidence.laws else _told(evidence, settings.sampling)[1]
+
+
+@once
+def _told(evidence: Evidence, sampling: Sampling) -> tuple[ScoredLaws, dict[Context, Edge]]:
+    """Laws by context from logprobs of the reference: of the tree's first tokens, and of the pilot's own tokens.
+
+    The pilot knows the contexts that it went through; what it knows was told before the first word was drawn that
+    enters a test.
+    """
+    reference = evidence.capabilities["reference"]
+    mode, order = reference.logprobs_mode, order_of(reference.engine)
     laws: dict[Context, NextLaw] = {}
-    for name in evidence.parts(TREE):
+    edges: dict[Context, Edge] = {}
+    for context, position in _positions(evidence):
+        told = None if context in laws else told_law(position, sampling, mode, order)
+        if told is not None:
+            laws[context], edges[context] = told.law, told.edge
+    return ScoredLaws(laws), edges
+
+
+def _positions(evidence: Evidence) -> Iterator[tuple[Context, TokenLogprobs]]:
+    """Every context in which the reference told logprobs, with these."""
+    for name in (*evidence.parts(TREE), *(stage for stage in (PILOT,) if stage in evidence.stages)):
         for _, planned, response in evidence.answered(name, "reference"):
-            positions = response.completions[0].logprobs if response and response.completions else None
-            law = scored_law(positions[0], settings.sampling, mode, order) if positions else None
-            if law is not None and not isinstance(planned.request.prompt, str):
-                laws[planned.request.prompt] = law
-    return ScoredLaws(laws)
+            for completion in response.completions if response is not None else ():
+                prompt = prompt_context(evidence, planned.request.prompt)
+                told, tokens = completion.logprobs or (), completion.tokens or ()
+                for depth, position in enumerate(told[: len(tokens)]):
+                    yield (*prompt, *tokens[:depth]), position
 
 
 def known_words(

@@ -1,88 +1,23 @@
-"""One view of LAW1: the words that begin at one depth, tested and bounded."""
+"""Views of the words that begin at one depth."""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specaudit.checks.exhibits import cells as cells_of
+from specaudit.checks.law1.judged import RARE, JudgedView, Levels, Misfit, misfit
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import KnownWords, TokenClasses, word_counts
 from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.laws.words import Word
 from specaudit.model.evidence import END, Draws
-from specaudit.model.exhibit import Exhibit
-from specaudit.model.finding import Effect, Statistic, View, Witness
 from specaudit.stats.chisquare import MIN_EXPECTED, ChiSquareTest
 from specaudit.stats.distance import TotalVariation, tv_between, tv_from_law, tv_upper_bound
 from specaudit.stats.evalues.witness import anytime_tv_lower_bound
 from specaudit.stats.goodness import goodness_of_fit
 from specaudit.stats.homogeneity import homogeneity
 from specaudit.stats.intervals import proportion_upper
-
-RARE = "(rare or unforeseen)"
-"""Stands in a witness for the words that share the last cell."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Levels:
-    """Error levels of one view."""
-
-    delta: float
-    """Of each bound."""
-    alpha: float
-    """Of the test."""
-    draws: int
-    """Null draws behind the p-value at most; it needs 10/alpha to reach alpha with some to spare."""
-    rng: np.random.Generator
-    early: bool = False
-    """The sample was ended because of what it showed: bounds at a planned size do not hold."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedView:
-    """The words that begin at one depth, against the target's."""
-
-    depth: int
-    level: str
-    samples: int
-    test: ChiSquareTest
-    distance: TotalVariation
-    p_value: float
-    """By Monte Carlo or permutation."""
-    low: float
-    """Lower bound of the total variation at the view's level alpha, so that the largest of all views is one too."""
-    high: float
-    """Upper bound at level 1 - delta; 1 where the sample was ended by what it showed."""
-    witness: Witness
-    cells: Exhibit
-    """Words of the prompt that deviates most."""
-
-    def record(self, settings: LawSettings, confidence: float) -> View:
-        """Return the view as it stands in the finding."""
-        return View(
-            name=f"words of {settings.word_length} tokens from depth {self.depth}",
-            samples=self.samples,
-            law=self.level,
-            effect=Effect(
-                name="total variation",
-                value=self.distance.estimate,
-                under_equality=self.distance.expected_under_equality,
-                low=self.low,
-                high=self.high,
-                confidence=confidence,
-                tolerance=settings.tolerance,
-            ),
-            statistic=Statistic(
-                name="chi-square",
-                value=self.test.statistic if np.isfinite(self.test.statistic) else None,
-                degrees_of_freedom=self.test.dof,
-                p_value=self.p_value,
-                method="Monte Carlo" if self.level == "exact" else "permutation",
-            ),
-        )
 
 
 def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownWords, levels: Levels) -> JudgedView:
@@ -118,6 +53,7 @@ def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownW
         else distance.lower_bound(levels.alpha)
     )
     return _judged(
+        settings,
         depth,
         level=known.level,
         samples=len(draws.tokens),
@@ -126,7 +62,7 @@ def view_with_law(settings: LawSettings, draws: Draws, depth: int, known: KnownW
         distance=distance,
         low=low,
         high=1.0 if levels.early else tv_upper_bound(test, delta=levels.delta, tail_mass=hidden),
-        misfit=_misfit(words, counts, expected),
+        misfit=misfit(words, counts, expected),
     )
 
 
@@ -174,6 +110,7 @@ def view_between(
     expected = [other / max(1, other.sum()) * mine.sum() for mine, other in zip(ours, theirs, strict=True)]
     distance = tv_between(ours, theirs)
     return _judged(
+        settings,
         depth,
         level="sampled" if classes.lossless else f"sampled, {settings.classes} classes a token",
         samples=len(subject.tokens),
@@ -182,7 +119,7 @@ def view_between(
         distance=distance,
         low=0.0 if levels.early else distance.lower_bound(levels.alpha),
         high=1.0 if levels.early else _bound_between(settings, subject, reference, depth, classes, levels.delta),
-        misfit=_misfit(words, ours, expected),
+        misfit=misfit(words, ours, expected),
     )
 
 
@@ -195,12 +132,15 @@ def _bound_between(
     bounded by the reference's share in it, and that is an honest estimate only where the reference had no say in
     what the lump is. A lump that would be ill filled takes the rarest cell in; the share is always counted with it.
     """
+    counts = [
+        tuple(classes.counts(prompt, word_counts(settings, draws, depth, prompt)) for draws in (subject, reference))
+        for prompt in range(settings.prompts)
+    ]
+    if classes.outside_usual <= settings.tolerance / 2:
+        return _bound_of_the_unusual(counts, classes, delta)
     ours, theirs = [], []
     hidden = 0
-    for prompt in range(settings.prompts):
-        mine, other = (
-            classes.counts(prompt, word_counts(settings, draws, depth, prompt)) for draws in (subject, reference)
-        )
+    for mine, other in counts:
         enough = MIN_EXPECTED * (mine.total() + other.total()) / max(1, min(mine.total(), other.total()))
         cells = sorted((word for word in mine if mine[word] >= enough), key=lambda word: (-mine[word], str(word)))
         hidden += int(_row(other, cells[:-1])[-1])
@@ -210,6 +150,23 @@ def _bound_between(
         theirs.append(_row(other, stand))
     tail = proportion_upper(hidden, len(reference.tokens), delta / 2)
     return tv_upper_bound(homogeneity(ours, theirs), delta=delta / 2, tail_mass=tail)
+
+
+def _bound_of_the_unusual(counts: Sequence[tuple[Counter[Word], ...]], classes: TokenClasses, delta: float) -> float:
+    """Upper bound where the pilot's words at every prompt are nearly all one and the same.
+
+    With r and p the mass of all other words in either arm, the total variation is at most the larger of the two, and
+    over several prompts at most their sum.
+    """
+    shares = [
+        proportion_upper(
+            sum(one[arm].total() - one[arm][usual] for one, usual in zip(counts, classes.usual, strict=True)),
+            sum(one[arm].total() for one in counts),
+            delta / 2,
+        )
+        for arm in (0, 1)
+    ]
+    return min(1.0, max(shares) if len(counts) == 1 else sum(shares))
 
 
 def _well_filled(mine: Counter[Word], other: Counter[Word]) -> list[Word]:
@@ -231,6 +188,7 @@ def _row(counted: Counter[Word], cells: list[Word]) -> NDArray[np.int64]:
 
 
 def _judged(
+    settings: LawSettings,
     depth: int,
     *,
     level: str,
@@ -240,62 +198,23 @@ def _judged(
     distance: TotalVariation,
     low: float,
     high: float,
-    misfit: "_Misfit",
+    misfit: Misfit,
 ) -> JudgedView:
     """Put a view together; what was lost may have been lost by choice and widens both bounds."""
     assert test.monte_carlo is not None
     return JudgedView(
-        depth=depth,
+        words=f"words of {settings.word_length} tokens from depth {depth}",
         level=level,
         samples=samples,
-        test=test,
-        distance=distance,
+        estimate=distance.estimate,
+        under_equality=distance.expected_under_equality,
+        statistic=test.statistic,
+        dof=test.dof,
+        effective_size=test.effective_size,
         p_value=test.monte_carlo.p_value,
+        method="permutation" if level.startswith("sampled") else "Monte Carlo",
         low=max(0.0, low - lost),
         high=min(1.0, high + lost),
-        witness=misfit.witness(depth),
-        cells=misfit.exhibit(depth),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Misfit:
-    """The prompt with the word that adds most to the chi-square."""
-
-    prompt: str
-    """Which it is, the end of a phrase; empty where there is one."""
-    words: Sequence[str]
-    counts: NDArray[np.int64]
-    expected: NDArray[np.float64]
-    worst: int
-    """The word."""
-
-    def witness(self, depth: int) -> Witness:
-        """Return the word, with its share among its prompt's words."""
-        total = max(1, int(self.counts.sum()))
-        return Witness(
-            what=f"word {self.words[self.worst]!r} at depth {depth}{self.prompt}",
-            observed=float(self.counts[self.worst] / total),
-            expected=float(self.expected[self.worst] / total),
-            unit="share of words",
-        )
-
-    def exhibit(self, depth: int) -> Exhibit:
-        """Return all words of the prompt."""
-        return cells_of(f"Words from depth {depth}{self.prompt}", self.words, self.counts, self.expected)
-
-
-def _misfit(
-    words: Sequence[Sequence[Word]],
-    counts: Sequence[NDArray[np.int64]],
-    expected: Sequence[NDArray[np.float64]],
-) -> _Misfit:
-    scores = [(row - mean) ** 2 / np.maximum(mean, 1e-9) for row, mean in zip(counts, expected, strict=True)]
-    prompt = int(np.argmax([score.max() for score in scores]))
-    return _Misfit(
-        prompt=f" of prompt {prompt}" if len(words) > 1 else "",
-        words=[" ".join("(end)" if token == END else str(token) for token in word) for word in words[prompt]],
-        counts=counts[prompt],
-        expected=expected[prompt],
-        worst=int(np.argmax(scores[prompt])),
+        witness=misfit.witness(f"at depth {depth}"),
+        cells=misfit.exhibit(f"from depth {depth}"),
     )

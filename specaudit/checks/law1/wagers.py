@@ -1,21 +1,18 @@
 """Bets on single tokens, which end the sample as soon as they have earned enough."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from specaudit.checks.betting import best_of, bet
+from specaudit.checks.law1.forced import how_bounded, scored_rounds
 from specaudit.checks.law1.pairs import bet_on_pairs
 from specaudit.checks.law1.settings import LawSettings
-from specaudit.checks.law1.target import SAMPLE, TREE, target_laws
+from specaudit.checks.law1.target import DOUBT, SAMPLE, prompt_context, target_edges, target_laws
 from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives, walk
-from specaudit.laws.contexts import Context
-from specaudit.laws.edge import Edge, edge_of
 from specaudit.laws.orders import order_of
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting
 from specaudit.model.plan import Role
-
-DOUBT = 0.05
-"""p-value of the reference's own words or tokens up to which the law that its logprobs tell is not believed."""
 
 
 def wager(settings: LawSettings, evidence: Evidence, *, alpha: float, seed: int, grouped: bool) -> Betting | None:
@@ -32,45 +29,32 @@ def wager(settings: LawSettings, evidence: Evidence, *, alpha: float, seed: int,
         seed: Of the uniforms that randomise ranks.
         grouped: Whether choices of one request may be copies of each other: their bets are then averaged.
     """
+    if how_bounded(settings, evidence) == "forced":
+        # Whole completions are scored one by one: copies among them are not bet on at all.
+        return None if grouped else bet(scored_rounds(settings, evidence, seed), alpha, slack=settings.slack)
     if "reference" in evidence.laws:
         return bet(_tokens(settings, evidence, "subject", seed, grouped), alpha)
     own = bet(_tokens(settings, evidence, "reference", seed, grouped), DOUBT, slack=settings.slack)
-    believed = own is not None and own.rejected_after is None
+    if own is None or own.rejected_after is not None:
+        return bet_on_pairs(settings, evidence, alpha=alpha, grouped=grouped)
     return best_of(
         [
-            bet(_tokens(settings, evidence, "subject", seed, grouped), alpha / 2, slack=settings.slack)
-            if believed
-            else None,
+            bet(_tokens(settings, evidence, "subject", seed, grouped), alpha / 2, slack=settings.slack),
             bet_on_pairs(settings, evidence, alpha=alpha / 2, grouped=grouped),
         ]
     )
 
 
 def _tokens(settings: LawSettings, evidence: Evidence, role: Role, seed: int, grouped: bool) -> Iterator[ScoredTokens]:
-    laws, edges = target_laws(settings, evidence), _edges(settings, evidence)
+    laws, edges = target_laws(settings, evidence), target_edges(settings, evidence)
     order = order_of(evidence.capabilities["reference"].engine)
     exact = "reference" in evidence.laws
     drafts, raw = exact_alternatives(evidence, settings.sampling, order) if exact else (None, None)
     first = 0
     for stage in evidence.parts(SAMPLE):
-        emitted = emissions(evidence, stage, role)
+        emitted = emissions(evidence, stage, role, known_as=partial(prompt_context, evidence))
         scoring = walk(laws, emitted, edges=edges, drafts=drafts, raw=raw)
         groups = [one.slot for one in emitted] if grouped else None
         if (scored := scoring.scored(first=first, seed=seed, groups=groups)) is not None:
             yield scored
         first += len(emitted)
-
-
-def _edges(settings: LawSettings, evidence: Evidence) -> dict[Context, Edge] | None:
-    """What is in doubt about the laws that the tree told; None where the law is exact."""
-    if "reference" in evidence.laws:
-        return None
-    laws, mode = target_laws(settings, evidence), evidence.capabilities["reference"].logprobs_mode
-    edges: dict[Context, Edge] = {}
-    for stage in evidence.parts(TREE):
-        for _, planned, response in evidence.answered(stage, "reference"):
-            context = planned.request.prompt
-            told = response.completions[0].logprobs if response and response.completions else None
-            if told and not isinstance(context, str) and (law := laws.next_law(context)) is not None:
-                edges[context] = edge_of(told[0], law, settings.sampling, mode)
-    return edges

@@ -9,17 +9,21 @@ import numpy as np
 from specaudit.checks.betting import bet
 from specaudit.checks.commands import rerun, with_option
 from specaudit.checks.control import cached_answers, not_under_control, only_copies, reachable
-from specaudit.checks.copies import Independence, independence
+from specaudit.checks.copies import Independence, dependent_choices, independence
 from specaudit.checks.interface import POWER, Budget, Check, budget_of, incomparable
+from specaudit.checks.law3.by_path import planned_paths, tokens_by_path
 from specaudit.checks.law3.depths import BINS, ranges
 from specaudit.checks.law3.drawn import bet_on_draws, judge_drawn, paired_rounds
-from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, How, sample_groups, sample_stage, score_stage, scoring
+from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, sample_groups, sample_stage, score_stage
 from specaudit.checks.law3.scores import scored_rounds
 from specaudit.checks.law3.settings import DepthSettings
-from specaudit.checks.law3.views import RangeView, judge_range
+from specaudit.checks.law3.views import Levels, TokensView, judge_path, judge_range
+from specaudit.checks.paths import missing, path_counts
+from specaudit.checks.powered import told as chosen
+from specaudit.checks.scoring import How, scoring
 from specaudit.checks.selfsame import SELF_CONSISTENCY, is_self
 from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, both_p, detectable, sample_alpha
-from specaudit.checks.windows import coverage, missing_path, paths_taken, rare_paths
+from specaudit.checks.windows import coverage, rare_paths
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Finding, Verdict
@@ -39,7 +43,9 @@ class LawByDepth(Check[DepthSettings]):
 
     Statistic: each token becomes the point F(x-) + u p(x) of the target's cumulative law in its context, most likely
     tokens first (randomised probability-integral transform); by ranges of depth the points are counted in 16 bins, for
-    Pearson's chi-square and the total variation. A portfolio of bets on known faults, generic leans and ranks is
+    Pearson's chi-square and the total variation; so they are by verification path, where every completion tells its
+    steps: position of the step that was reached, bonus row, undrafted step, first token after a step that rejected.
+    A portfolio of bets on known faults, generic leans and ranks is
     folded in as completions come, and ends the sample early where it has earned enough. The law is exact (revealed by
     an engine in process) or scored by the reference in the subject's own contexts: by teacher forcing, or one token a
     request.
@@ -68,7 +74,7 @@ class LawByDepth(Check[DepthSettings]):
         if "reference" not in evidence.capabilities or incomparable(evidence) or only_copies(evidence):
             return None
         settings = _reachable(settings, evidence)
-        how = scoring(settings, evidence)
+        how = scoring(settings.sampling, evidence)
         if how is None:
             return None
         rounds = len(evidence.parts(SAMPLE))
@@ -86,11 +92,11 @@ class LawByDepth(Check[DepthSettings]):
 
     def smallest_detectable(self, plan: Plan, settings: DepthSettings, evidence: Evidence) -> Deviation | None:
         """Return the total variation that the whole sample's test shows in whatever range it stands."""
-        how = scoring(settings, evidence) if evidence.parts(SAMPLE) else None
+        how = scoring(settings.sampling, evidence) if evidence.parts(SAMPLE) else None
         if how is None:
             return None
         wanted = sample_groups(plan, settings, how)
-        alpha = sample_alpha(settings, budget_of(plan, CHECK)) / len(wanted)
+        alpha = sample_alpha(settings, budget_of(plan, CHECK)) / _tests(settings, evidence, how)
         tokens = min(group.completions * group.scored for group in wanted)
         return Deviation(name="total variation", value=detectable_tv(tokens, BINS - 1, alpha=alpha, power=POWER))
 
@@ -103,7 +109,7 @@ class LawByDepth(Check[DepthSettings]):
         if "reference" not in evidence.capabilities:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No completions were collected.")
         settings = _reachable(settings, evidence)
-        how = scoring(settings, evidence)
+        how = scoring(settings.sampling, evidence)
         if how is None:
             return self.cannot_say(
                 settings,
@@ -119,7 +125,7 @@ class LawByDepth(Check[DepthSettings]):
         betting = _bet(settings, evidence, how, budget, found)
         early = betting is not None and betting.rejected_after is not None
         views = _views(settings, evidence, how, budget, decisive=not early)
-        if not views:
+        if not any(view.depths is not None for view in views):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No token was scored.")
         return self._finding(settings, evidence, budget, how, views, betting)
 
@@ -129,44 +135,49 @@ class LawByDepth(Check[DepthSettings]):
         evidence: Evidence,
         budget: Budget,
         how: How,
-        views: Sequence[RangeView],
+        views: Sequence[TokensView],
         betting: Betting | None,
     ) -> Finding:
         planned = ranges(settings.max_tokens)
         early = betting is not None and betting.rejected_after is not None
         whole = sample_stage(evidence.plan, settings, evidence, how) is None
-        p_value = min(1.0, len(planned) * min(view.p_value for view in views))
+        tests = _tests(settings, evidence, how)
+        p_value = min(1.0, tests * min(view.p_value for view in views))
+        bounding = [view for view in views if view.depths is not None]
         explained = any(view.missing for view in views) and max(view.low for view in views) <= 0
         decision = decide(
             p_value=both_p(settings, betting, p_value if whole and not explained else 1.0),
             alpha=budget.alpha,
-            upper_bound=max(view.high for view in views),
+            upper_bound=max(view.high for view in bounding),
             delta=budget.delta,
             tolerance=settings.tolerance,
-            smallest_detectable=max(
-                detectable(view.test, sample_alpha(settings, budget) / len(planned)) for view in views
-            ),
+            smallest_detectable=max(detectable(view.test, sample_alpha(settings, budget) / tests) for view in views),
         )
         unseen = [one.name for one in planned if one not in {view.depths for view in views}]
         bounded = decision.upper_bound < settings.tolerance
         taken = coverage(evidence, *evidence.parts(SAMPLE))
-        missing = missing_path(evidence, evidence.parts(SAMPLE), taken)
+        paths = path_counts(evidence, evidence.parts(SAMPLE), taken)
+        lacking = missing(evidence, evidence.parts(SAMPLE), taken, paths)
         violates = decision.verdict is Verdict.VIOLATES
-        worst = max(views, key=lambda view: (view.low, -view.p_value) if violates else (view.high, 0.0))
-        shown = whole and not unseen and not missing
+        worst = (
+            max(views, key=lambda view: (view.low, -view.p_value))
+            if violates
+            else max(bounding, key=lambda view: view.high)
+        )
+        shown = whole and not unseen and not lacking
         verdict = decision.verdict if violates or shown else Verdict.INCONCLUSIVE
-        notes = (*rare_paths(settings.tolerance, taken), *not_under_control(evidence))
+        notes = (*rare_paths(settings.tolerance, taken), *chosen(evidence), *not_under_control(evidence))
         record = worst.record(settings.tolerance, 1 - budget.delta)
         return Finding(
             check=self.id,
             verdict=verdict,
             required=settings.required,
-            summary=_summary(verdict, worst, settings, betting if early else None, bounded, unseen, missing),
+            summary=_summary(verdict, worst, settings, betting if early else None, bounded, unseen, lacking),
             effect=record.effect,
             statistic=msgspec.structs.replace(
                 record.statistic,
                 p_value=p_value,
-                method="smallest Monte Carlo p-value over ranges of depth, times their number",
+                method="smallest Monte Carlo p-value over ranges of depth and paths, times their number",
             ),
             betting=betting,
             alpha=budget.alpha,
@@ -174,8 +185,8 @@ class LawByDepth(Check[DepthSettings]):
             below_tolerance=decision.below_tolerance and whole,
             witness=worst.witness if violates else None,
             views=tuple(view.record(settings.tolerance, 1 - budget.delta) for view in views),
-            coverage=paths_taken(taken),
-            measured={"tokens scored": float(sum(view.test.effective_size for view in views))},
+            coverage=paths,
+            measured={"tokens scored": float(sum(view.test.effective_size for view in bounding))},
             assumptions=_assumptions(evidence),
             notes=(*_NOT_BOUNDED, *notes) if how == "drawn" else notes,
             exhibits=(worst.cells,),
@@ -221,37 +232,40 @@ def _dependent(evidence: Evidence, found: Independence) -> str:
     """Say why the subject's completions are no independent draws; nothing where they are."""
     if reason := cached_answers(evidence, evidence.parts(SAMPLE)) or found.copied:
         return reason
-    if found.choices == "copies":
-        return "Choices of one request are copies of each other: set choices = 1 under [checks.LAW3] of the suite."
-    if found.choices == "unknown":
-        return (
-            "Choices of one request cannot be told from copies, with so few requests or so few different answers: set "
-            "choices = 1 under [checks.LAW3] of the suite."
-        )
-    return ""
+    return dependent_choices(CHECK, found.choices)
 
 
-def _views(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget, *, decisive: bool) -> list[RangeView]:
+def _tests(settings: DepthSettings, evidence: Evidence, how: How) -> int:
+    """How many p-values may accuse, at most: one for each range of depths, and for each path that could be told."""
+    return len(ranges(settings.max_tokens)) + (0 if how == "drawn" else len(planned_paths(evidence)))
+
+
+def _views(
+    settings: DepthSettings, evidence: Evidence, how: How, budget: Budget, *, decisive: bool
+) -> list[TokensView]:
+    alpha = sample_alpha(settings, budget) / _tests(settings, evidence, how)
+    levels = Levels(
+        alpha=alpha,
+        delta=budget.delta,
+        draws=ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS,
+        rng=np.random.default_rng(budget.seed),
+        early=not decisive,
+    )
     depths = ranges(settings.max_tokens)
-    alpha = sample_alpha(settings, budget) / len(depths)
-    rng = np.random.default_rng(budget.seed)
-    draws = ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS
     if how == "drawn":
         paired = list(paired_rounds(settings, evidence))
-        drawn = [judge_drawn(one, paired, alpha=alpha, draws=draws, rng=rng, early=not decisive) for one in depths]
-        return [view for view in drawn if view is not None]
+        return [view for one in depths if (view := judge_drawn(one, paired, levels)) is not None]
     rounds = list(scored_rounds(settings, evidence, how, budget.seed))
     law = "exact" if how == "exact" else "scored"
-    found = [
-        judge_range(one, rounds, law, alpha=alpha, delta=budget.delta, draws=draws, rng=rng, early=not decisive)
-        for one in depths
-    ]
+    found = [judge_range(one, rounds, law, levels) for one in depths]
+    by_path = (tokens_by_path(evidence, rounds) if planned_paths(evidence) else None) or {}
+    found += [judge_path(path, masks, rounds, law, levels) for path, masks in by_path.items()]
     return [view for view in found if view is not None]
 
 
 def _summary(
     verdict: Verdict,
-    worst: RangeView,
+    worst: TokensView,
     settings: DepthSettings,
     early: Betting | None,
     bounded: bool,
@@ -262,10 +276,10 @@ def _summary(
         if early is not None:
             return (
                 f"Single tokens do not have the target's law, which bets on them showed after "
-                f"{early.rejected_after:,}; {worst.depths.name} differ most."
+                f"{early.rejected_after:,}; {worst.name} differ most."
             )
         return (
-            f"Single tokens do not have the target's law, most clearly {worst.depths.name}: total variation "
+            f"Single tokens do not have the target's law, most clearly {worst.name}: total variation "
             f"{worst.distance.estimate:.3f} in bins of rank, at least {worst.low:.3f}."
         )
     if verdict is Verdict.CONFORMS:
@@ -275,7 +289,7 @@ def _summary(
         )
     reasons = []
     if not bounded:
-        reasons.append(f"the total variation of {worst.depths.name} is only bounded by {worst.high:.3f}")
+        reasons.append(f"the total variation of {worst.name} is only bounded by {worst.high:.3f}")
     if unseen:
         reasons.append(f"nothing was scored at {', '.join(unseen)}")
     if missing:

@@ -12,7 +12,7 @@ from specaudit.checks.exhibits import cells
 from specaudit.checks.law3.depths import Range
 from specaudit.checks.law3.requests import SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
-from specaudit.checks.law3.views import RangeView
+from specaudit.checks.law3.views import Levels, TokensView
 from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Witness
@@ -87,15 +87,7 @@ def bet_on_draws(rounds: Iterable[PairedRound], alpha: float) -> Betting | None:
     return summed_up(process, [1] * folded, alpha) if folded else None
 
 
-def judge_drawn(
-    depths: Range,
-    rounds: Sequence[PairedRound],
-    *,
-    alpha: float,
-    draws: int,
-    rng: np.random.Generator,
-    early: bool,
-) -> RangeView | None:
+def judge_drawn(depths: Range, rounds: Sequence[PairedRound], levels: Levels) -> TokensView | None:
     """Test the pairs of one range for equal laws; None where there is none.
 
     The permutation ignores that pairs share their context, which makes it conservative. For an upper bound it would be
@@ -108,18 +100,19 @@ def judge_drawn(
     missing = lost / (len(mine) + lost)
     tokens = sorted({token for pair in mine for token in (pair.ours, pair.theirs)}, key=str)
     ours, theirs = (_counts(tokens, [getattr(pair, name) for pair in mine]) for name in ("ours", "theirs"))
-    test = homogeneity([ours], [theirs], draws=draws, stop_after=EXCEEDANCES, rng=rng)
+    test = homogeneity([ours], [theirs], draws=levels.draws, stop_after=EXCEEDANCES, rng=levels.rng)
     assert test.monte_carlo is not None
     distance = tv_between([ours], [theirs])
     worst = int(np.argmax((ours - theirs) ** 2 / np.maximum(ours + theirs, 1)))
-    return RangeView(
+    return TokensView(
+        name=depths.name,
         depths=depths,
         law="sampled in context",
         test=test,
         distance=distance,
         p_value=test.monte_carlo.p_value,
         missing=missing,
-        low=0.0 if early else max(0.0, distance.lower_bound(alpha) - missing),
+        low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - missing),
         high=1.0,
         witness=Witness(
             what=f"token {tokens[worst]!r} at {depths.name}",

@@ -1,13 +1,14 @@
-"""One view of LAW3: the tokens of one range of depths, tested and bounded."""
+"""Views of LAW3: the tokens of one range of depths, or of one verification path, tested and bounded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specaudit.checks.exhibits import cells
 from specaudit.checks.law3.depths import BINS, Range
+from specaudit.checks.ranks import points_of
 from specaudit.checks.tokens import KnownTokens, ScoredTokens
 from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.model.exhibit import Exhibit
@@ -23,10 +24,12 @@ _BINS = (*(f"{low}/{BINS} to {low + 1}/{BINS}" for low in range(BINS)), "impossi
 
 
 @dataclass(frozen=True, kw_only=True)
-class RangeView:
-    """The tokens of a range, by their rank in the target's law."""
+class TokensView:
+    """Tokens of a range of depths, or that came by one verification path, by their rank in the target's law."""
 
-    depths: Range
+    name: str
+    depths: Range | None
+    """None for a path, whose test may accuse and whose bound describes."""
     law: str
     test: ChiSquareTest
     distance: TotalVariation
@@ -42,7 +45,7 @@ class RangeView:
     def record(self, tolerance: float, confidence: float) -> View:
         """Return the view as it stands in the finding."""
         return View(
-            name=self.depths.name,
+            name=self.name,
             samples=int(self.test.effective_size),
             law=self.law,
             effect=Effect(
@@ -64,34 +67,63 @@ class RangeView:
         )
 
 
-def judge_range(
-    depths: Range,
-    rounds: Sequence[ScoredTokens],
-    law: str,
-    *,
-    alpha: float,
-    delta: float,
-    draws: int,
-    rng: np.random.Generator,
-    early: bool,
-) -> RangeView | None:
-    """Test and bound the tokens of one range; None where none was scored.
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Error levels of one view."""
 
-    A token becomes the point F(x-) + u p(x) of the target's cumulative law, most likely tokens first, with u uniform:
-    under the target's law the points are uniform and independent, whatever the contexts, so that all can be pooled.
-    A token that the law excludes has a bin of its own, of mass 0.
+    alpha: float
+    """Of the lower bound."""
+    delta: float
+    """Of the upper bound."""
+    draws: int
+    """Null draws behind the p-value at most."""
+    rng: np.random.Generator
+    early: bool
+    """The sample was ended by what it showed, so that bounds at a planned size do not hold."""
+
+
+def judge_range(depths: Range, rounds: Sequence[ScoredTokens], law: str, levels: Levels) -> TokensView | None:
+    """Test and bound the tokens of one range; None where none was scored.
 
     Args:
         depths: The range.
         rounds: All that was scored.
         law: How the law is known, for the report.
-        alpha: Error level of the lower bound.
-        delta: Error level of the upper bound.
-        draws: Null draws behind the p-value at most.
-        rng: Of those.
-        early: The sample was ended by what it showed, so that bounds at a planned size do not hold.
+        levels: Of error.
     """
-    found = [_in_range(depths, one.known) for one in rounds if one.known is not None]
+    known = [one.known for one in rounds if one.known is not None]
+    found = [_part(one, (one.depth >= depths.first) & (one.depth < depths.end)) for one in known]
+    unscored = sum(one.unscored_in(depths.first, depths.end) for one in rounds)
+    view = _judged(depths.name, found, unscored, law, levels)
+    return None if view is None else replace(view, depths=depths)
+
+
+def judge_path(
+    path: str, masks: Sequence[NDArray[np.bool_]], rounds: Sequence[ScoredTokens], law: str, levels: Levels
+) -> TokensView | None:
+    """Test the tokens that came by one path; None where none did.
+
+    What was lost may have come by it.
+
+    Args:
+        path: Its name.
+        masks: Which tokens of each round came by it `[N]`, for rounds with known tokens.
+        rounds: All that was scored.
+        law: How the law is known, for the report.
+        levels: Of error.
+    """
+    known = [one.known for one in rounds if one.known is not None]
+    found = [_part(one, mask) for one, mask in zip(known, masks, strict=True)]
+    return _judged(path, found, sum(len(one.unscored) for one in rounds), law, levels)
+
+
+def _judged(name: str, found: Sequence["_Part"], unscored: int, law: str, levels: Levels) -> TokensView | None:
+    """Test and bound tokens.
+
+    A token becomes the point F(x-) + u p(x) of the target's cumulative law, most likely tokens first, with u uniform:
+    under the target's law the points are uniform and independent, whatever the contexts, so that all can be pooled.
+    A token that the law excludes has a bin of its own, of mass 0.
+    """
     scored = sum(part.points.size for part in found)
     if not scored:
         return None
@@ -102,24 +134,25 @@ def judge_range(
     counts, law_of_bins = (
         (np.append(counts, impossible), np.append(_UNIFORM, 0.0)) if impossible else (counts, _UNIFORM)
     )
-    test = goodness_of_fit([counts], [law_of_bins], draws=draws, stop_after=EXCEEDANCES, rng=rng)
+    test = goodness_of_fit([counts], [law_of_bins], draws=levels.draws, stop_after=EXCEEDANCES, rng=levels.rng)
     assert test.monte_carlo is not None
     distance = tv_from_law([counts], [law_of_bins])
     hidden = float(np.concatenate([part.hidden for part in found]).mean())
-    unscored = sum(one.unscored_in(depths.first, depths.end) for one in rounds)
     missing = unscored / (scored + unscored)
-    return RangeView(
-        depths=depths,
+    high = 1.0 if levels.early else tv_upper_bound(test, delta=levels.delta, tail_mass=hidden) + missing
+    return TokensView(
+        name=name,
+        depths=None,
         law=law,
         test=test,
         distance=distance,
         p_value=test.monte_carlo.p_value,
         missing=missing,
-        low=0.0 if early else max(0.0, distance.lower_bound(alpha) - missing),
-        high=1.0 if early else min(1.0, tv_upper_bound(test, delta=delta, tail_mass=hidden) + missing),
-        witness=_witness(depths, found),
+        low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - missing),
+        high=min(1.0, high),
+        witness=_witness(name, found),
         cells=cells(
-            f"Parts of the target's law, most likely tokens first, {depths.name}",
+            f"Parts of the target's law, most likely tokens first, {name}",
             _BINS[: len(counts)],
             counts,
             law_of_bins * counts.sum(),
@@ -140,23 +173,21 @@ class _Part:
     """Points that stand in the last bin for want of a better place."""
 
 
-def _in_range(depths: Range, one: KnownTokens) -> _Part:
-    mine = np.flatnonzero((one.depth >= depths.first) & (one.depth < depths.end))
-    context, cell = one.completions.context[mine], one.completions.cell[mine]
-    p = one.laws.table.p
-    before = np.cumsum(p, axis=1) - p
-    points = before[context, cell] + one.completions.uniform[mine] * p[context, cell]
-    # A cell of probability 0 begins where the law has ended, up to rounding.
+def _part(one: KnownTokens, chosen: NDArray[np.bool_]) -> _Part:
+    mine = np.flatnonzero(chosen)
+    context, cell, p = one.completions.context[mine], one.completions.cell[mine], one.laws.table.p
+    points = points_of(one)
+    impossible = points.impossible[mine]
     return _Part(
-        points=np.where(p[context, cell] == 0, np.nextafter(1, 0), np.minimum(points, np.nextafter(1, 0))),
-        hidden=one.laws.hidden()[context],
+        points=np.where(impossible, np.nextafter(1, 0), points.at[mine]),
+        hidden=points.hidden[mine],
         ranks=np.bincount(cell, minlength=p.shape[1]),
         expected=p[context].sum(axis=0),
-        impossible=int((p[context, cell] == 0).sum()),
+        impossible=int(impossible.sum()),
     )
 
 
-def _witness(depths: Range, parts: Sequence[_Part]) -> Witness:
+def _witness(name: str, parts: Sequence[_Part]) -> Witness:
     """The rank that was drawn too often or too rarely by most standard deviations."""
     width = max(len(part.expected) for part in parts)
     drawn, expected = np.zeros(width), np.zeros(width)
@@ -167,9 +198,9 @@ def _witness(depths: Range, parts: Sequence[_Part]) -> Witness:
     spread = np.sqrt(np.maximum(expected * (1 - expected / total), 1e-9))
     worst = int(np.argmax(np.abs(drawn - expected) / spread))
     return Witness(
-        what=f"the target's most likely token, {depths.name}"
+        what=f"the target's most likely token, {name}"
         if worst == 0
-        else f"the target's token of rank {worst + 1}, {depths.name}",
+        else f"the target's token of rank {worst + 1}, {name}",
         observed=float(drawn[worst] / total),
         expected=float(expected[worst] / total),
         unit="share of tokens",

@@ -218,7 +218,7 @@ def _planned(
 def _prompts(plan: Plan, evidence: Evidence) -> tuple[str | tuple[int, ...], ...]:
     """The prompt of all cells: that which LAW1 chooses with the plan's seed."""
     arms = [evidence.capabilities[arm] for arm in _ARMS]
-    return choose_prompts(1, arms, plan.seed + 1)
+    return choose_prompts(1, arms, plan.seed + 1, plan.suite.prompts.sets)
 
 
 def _refused_cells(evidence: Evidence) -> dict[int, str]:

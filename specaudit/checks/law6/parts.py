@@ -59,7 +59,7 @@ def greedy_stage(plan: Plan, settings: PrecisionSettings, evidence: Evidence) ->
     arms = [evidence.capabilities[role] for role in roles]
     if any(arm.temperature != "any" for arm in arms):
         return None
-    prompts = choose_prompts(settings.greedy_prompts, arms, plan.seed + 11)
+    prompts = choose_prompts(settings.greedy_prompts, arms, plan.seed + 11, plan.suite.prompts.sets)
     block = tuple(
         PlannedRequest(
             arm=role,

@@ -63,7 +63,9 @@ def sampling_of(settings: LogprobSettings, evidence: Evidence) -> Sampling:
 def sample_stage(plan: Plan, settings: LogprobSettings, evidence: Evidence) -> Stage:
     """Return the answers that are asked for."""
     subject = evidence.capabilities["subject"]
-    prompts = choose_prompts(settings.prompts, list(evidence.capabilities.values()), plan.seed + 9)
+    prompts = choose_prompts(
+        settings.prompts, list(evidence.capabilities.values()), plan.seed + 9, plan.suite.prompts.sets
+    )
     requests = tuple(
         PlannedRequest(
             arm="subject",

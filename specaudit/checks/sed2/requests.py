@@ -93,7 +93,9 @@ def _cap(settings: BatchSettings, index: int) -> int:
 def stage(plan: Plan, settings: BatchSettings, evidence: Evidence, name: str) -> Stage:
     """Return the stage of that name."""
     requests, asked = requests_of(plan, settings, evidence), arms(evidence)
-    prompts = choose_prompts(settings.prompts, list(evidence.capabilities.values()), plan.seed + 8)
+    prompts = choose_prompts(
+        settings.prompts, list(evidence.capabilities.values()), plan.seed + 8, plan.suite.prompts.sets
+    )
     if name == COMPANY:
         blocks = [in_company(plan, CHECK, evidence, role, requests[role], part=1) for role in asked]
     elif name == ALONE:

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from specaudit.checks.interface import Budget
+from specaudit.checks.law1.settings import LawSettings
 from specaudit.model.finding import Verdict
+from specaudit.model.request import Sampling
 from tests.checks.chains import CHECK, SETTINGS, START, STEP, draw, law_evidence
+from tests.checks.drive import drive, engine
 
 BUDGET = Budget(alpha=1e-3, delta=1e-3, seed=0)
+SCORED = LawSettings(tolerance=0.3, word_length=2, pilot=200, max_completions=400, sampling=Sampling(top_k=4))
 WRONG = np.array([[0.5, 0.5], [0.35, 0.65]])
 
 
@@ -126,3 +130,28 @@ def test_losses_count_also_where_choices_were_copies(rng):
     rows = np.repeat(draw(rng, 400), 8, axis=0)
     finding = judge(law_evidence({"subject": rows}, exact=True, choices=8, lost=100))
     assert finding.measured["subject completions lost"] > 0
+
+
+def test_a_law_that_is_nearly_sure_of_one_word_conforms_within_its_bound(rng):
+    """Next to no word but one: too few cells for a chi-square, and the share of all others is the bound."""
+    sure, sure_step = np.array([0.9995, 0.0005]), np.array([[0.9995, 0.0005], [0.9995, 0.0005]])
+    draws = [draw(rng, 3000, sure, sure_step) for _ in range(3)]
+    pilot = draws[2][:400]
+    samples = {"subject": draws[0], "reference": draws[1]}
+    finding = judge(law_evidence(samples, exact=False, pilot=pilot, choices=1))
+    assert finding.effect is not None
+    assert finding.effect.high < 0.02
+    off = draw(rng, 3000, np.array([0.8, 0.2]), sure_step)
+    other = judge(law_evidence({**samples, "subject": off}, exact=False, pilot=pilot, choices=1))
+    assert other.verdict is Verdict.VIOLATES
+    assert max(view.effect.high for view in other.views) > 0.2
+
+
+def test_the_two_samples_of_a_scored_depth_are_never_mixed_in_one_effect():
+    views = judge(drive(CHECK, SCORED, engine()), SCORED).views
+    place = next(i for i, view in enumerate(views) if view.law == "scored")
+    scored, sampled = views[place : place + 2]
+    assert (scored.name, sampled.law) == (sampled.name, "sampled")
+    assert scored.effect.under_equality != sampled.effect.under_equality
+    assert scored.statistic.method == "Monte Carlo"
+    assert sampled.statistic.method == "permutation"

@@ -21,7 +21,7 @@ MOST_TOKENS = {"exact": 3000, "scored": 20_000, "sampled": 20_000}
 """Of the subject, to a verdict: the mutants move the law by TV .07 to .3."""
 LEVELS = {
     "exact": ({"reveal": True}, ["exact"] * 4),
-    "scored": ({}, ["scored", "scored", "sampled", "sampled"]),
+    "scored": ({}, ["scored", "sampled", "scored", "sampled", "sampled", "sampled"]),
     "sampled": (SAMPLED, ["sampled"] * 4),
 }
 
@@ -93,7 +93,7 @@ def test_a_hole_in_the_tree_leaves_the_words_behind_it_to_sampling():
 
     evidence = drive(CHECK, SMALL, engine(), spoil=spoil)
     laws = [view.law for view in judge(evidence, SMALL).views]
-    assert laws == ["scored", "sampled", "sampled", "sampled"]
+    assert laws == ["scored", "sampled", "sampled", "sampled", "sampled"]
 
 
 def misreported(planned, response):

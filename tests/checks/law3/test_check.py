@@ -27,7 +27,17 @@ def judge(evidence, settings=SETTINGS):
 def test_a_healthy_decoder_conforms_where_the_law_is_known(level):
     finding = judge(drive(CHECK, SETTINGS, engine(), **LEVELS[level]))
     assert finding.verdict is Verdict.CONFORMS, finding.summary
-    assert [view.name for view in finding.views] == ["tokens 1 to 3", "tokens 4 to 16", "tokens 17 to 40"]
+    assert [view.name for view in finding.views] == [
+        "tokens 1 to 3",
+        "tokens 4 to 16",
+        "tokens 17 to 40",
+        "step position 1",
+        "step position 2",
+        "step position 3",
+        "bonus row",
+        "undrafted step",
+        "first token after a step that rejected",
+    ]
     assert {view.law for view in finding.views} == {"exact" if level == "exact" else "scored"}
     assert finding.coverage["steps that rejected a draft"] > 100
     assert finding.betting is not None

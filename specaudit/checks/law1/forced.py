@@ -1,0 +1,92 @@
+"""LAW1 by teacher forcing: the reference scores whole completions of the subject, and first its own.
+
+- `LAW1.trust`: the pilot's completions, scored. Where the reference's own tokens contradict what it tells of them, its
+  logprobs are not the law that it draws from (llama.cpp b11549 forbids the end of a sequence when asked to ignore it,
+  and still reports its logprob), and the subject is held against its words alone.
+- `LAW1.score.R`: a round of the subject's completions, scored.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from specaudit.checks.betting import bet
+from specaudit.checks.law1.settings import LawSettings
+from specaudit.checks.law1.target import DOUBT, PILOT, SAMPLE, SCORE, TRUST, target_laws
+from specaudit.checks.memo import once
+from specaudit.checks.scoring import forced, read_scores, score_stage, scoring
+from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives, walk
+from specaudit.laws.orders import order_of
+from specaudit.laws.processors import looks_back
+from specaudit.model.evidence import Evidence
+from specaudit.model.plan import Plan, Role, Stage
+from specaudit.model.request import Sampling
+
+CHECK = "LAW1"
+_TRUST_PART, _SCORE_PART = 1, 3
+"""Of the seeds; the tree's are those of the trust stage, since there is never both."""
+
+How = Literal["depths", "exact", "forced", "sampled"]
+"""What the bound is made of: words by depth, or all words of a completion, and then how their law is known."""
+
+
+def how_bounded(settings: LawSettings, evidence: Evidence) -> How:
+    """Return how the words of the sample are bounded."""
+    if settings.bound == "depths":
+        return "depths"
+    if "reference" in evidence.laws:
+        return "exact"
+    if scoring(settings.sampling, evidence) != "forced" or looks_back(settings.sampling):
+        return "sampled"
+    return "forced" if _believed(evidence, settings.sampling, settings.slack) else "sampled"
+
+
+@once
+def _believed(evidence: Evidence, sampling: Sampling, slack: float) -> bool:
+    """Nothing that the reference itself emitted contradicts its logprobs, as far as these were asked for."""
+    if TRUST not in evidence.stages:
+        return True
+    own = bet(_scored(evidence, sampling, PILOT, TRUST, "reference", first=0, seed=0), DOUBT, slack=slack)
+    return own is not None and own.rejected_after is None
+
+
+def trust_stage(plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage | None:
+    """Return the requests that score the pilot's own completions."""
+    emitted = forced(emissions(evidence, PILOT, "reference"))
+    return score_stage(plan, CHECK, TRUST, settings.sampling, evidence, emitted, how="forced", part=_TRUST_PART)
+
+
+def next_score(plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage | None:
+    """Return the requests that score the last round of the sample, unless they were asked or there are none."""
+    number = len(evidence.parts(SAMPLE)) - 1
+    if number < 0 or f"{SCORE}.{number}" in evidence.stages:
+        return None
+    emitted = forced(emissions(evidence, f"{SAMPLE}.{number}", "subject"))
+    asked = sum(evidence.stages[name].size for name in evidence.parts(SCORE))
+    name = f"{SCORE}.{number}"
+    return score_stage(
+        plan, CHECK, name, settings.sampling, evidence, emitted, how="forced", part=_SCORE_PART, asked=asked
+    )
+
+
+def scored_rounds(settings: LawSettings, evidence: Evidence, seed: int) -> Iterator[ScoredTokens]:
+    """Return every round of the subject's words with its laws, exact or forced."""
+    first = 0
+    for number, stage in enumerate(evidence.parts(SAMPLE)):
+        if "reference" in evidence.laws:
+            order = order_of(evidence.capabilities["reference"].engine)
+            drafts, raw = exact_alternatives(evidence, settings.sampling, order)
+            emitted = emissions(evidence, stage, "subject")
+            yield walk(target_laws(settings, evidence), emitted, drafts=drafts, raw=raw).scored(first=first, seed=seed)
+        elif f"{SCORE}.{number}" in evidence.stages:
+            score = f"{SCORE}.{number}"
+            yield from _scored(evidence, settings.sampling, stage, score, "subject", first=first, seed=seed)
+        first += len(emissions(evidence, stage, "subject"))
+
+
+def _scored(
+    evidence: Evidence, sampling: Sampling, stage: str, score: str, role: Role, *, first: int, seed: int
+) -> Iterator[ScoredTokens]:
+    answers = (response for _, _, response in evidence.answered(score, "reference"))
+    completions = forced(emissions(evidence, stage, role))
+    for part in read_scores(sampling, evidence.capabilities["reference"], completions, answers):
+        yield part.scored(first=first, seed=seed)
