@@ -63,7 +63,8 @@ FOCUSED = """() => {
 
 
 def faults(browser: Browser, name: str, file: Path, axe: str, artifacts: Path) -> Iterator[str]:
-    for number, scheme in enumerate(SCHEMES):
+    small = file.stat().st_size < _SMALL
+    for number, scheme in list(enumerate(SCHEMES))[0 if small else 1 :]:
         for width in WIDTHS if name in THOROUGHLY else WIDTHS[number : number + 1]:
             where = f"{name}, {scheme}, {width} px"
             context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
@@ -81,20 +82,20 @@ def faults(browser: Browser, name: str, file: Path, axe: str, artifacts: Path) -
             yield from (f"{where}: the console says {text!r}" for text in said)
             others = [url for url in asked if url != file.as_uri() and not url.startswith("data:")]
             yield from (f"{where}: asks for {url}" for url in others)
+            if not small:
+                page.screenshot(path=artifacts / f"{name}-{scheme}-{width}.png")
+                context.close()
+                continue
             overflow = page.evaluate(OVERFLOW)
             if overflow["scrolls"] or overflow["wide"]:
                 yield f"{where}: overflows: {overflow['wide']}"
             if page.evaluate("() => window.hacked"):
                 yield f"{where}: a script from a text ran"
-            small = file.stat().st_size < _SMALL
             page.screenshot(
                 path=artifacts / f"{name}-{scheme}-{width}.png",
                 full_page=True,
                 clip={"x": 0, "y": 0, "width": width, "height": min(_TALLEST, page.evaluate(HEIGHT))},
             )
-            if not small:
-                context.close()
-                continue
             yield from (f"{where}: {fault}" for fault in by_axe(page, axe))
             if width == WIDTHS[-1]:
                 yield from (f"{where}: {fault}" for fault in by_keyboard(page))
