@@ -46,7 +46,7 @@ class MatrixSettings(SequentialSettings, frozen=True, kw_only=True):
         check_slack(self.slack, length=self.word_length, tolerance=self.tolerance)
 
     def of_cell(self, sampling: Sampling) -> LawSettings:
-        """Return how LAW1 judges a cell, each completion being a request of its own.
+        """Return how LAW1 judges a cell: by all words of a completion together, each completion a request of its own.
 
         A cell needs few completions, and in some these hardly differ: choices could not be told from copies.
         """
@@ -54,6 +54,7 @@ class MatrixSettings(SequentialSettings, frozen=True, kw_only=True):
             fixed_n=self.fixed_n,
             slack=self.slack,
             tolerance=self.tolerance,
+            bound="completions",
             word_length=self.word_length,
             sampling=sampling,
             choices=1,
