@@ -17,7 +17,7 @@ class Arrivals(httpx.AsyncByteStream):
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
-        self._body = b""
+        self._body = bytearray()
         self._pieces: list[tuple[float, int]] = []
         self._stream: httpx.AsyncByteStream | None = None
 
