@@ -1,6 +1,7 @@
 """The accept rule of transformers under `check_verifier`; skipped where transformers is not installed.
 
-It judges one row at a time, so that rows enough to bound it at .02 would take many minutes: here it is not accused.
+It judges one row at a time, and rows enough to bound it take minutes (`tests/engines/run.sh transformers`): here it is
+not accused.
 """
 
 import numpy as np
@@ -10,28 +11,10 @@ from specaudit.model.finding import Verdict
 from specaudit.testing import check_verifier
 
 torch = pytest.importorskip("torch")
-generation = pytest.importorskip("transformers.generation.utils")
+pytest.importorskip("transformers")
+rule = pytest.importorskip("tests.engines.networks.rule").rule
 
 ROWS = 5000
-
-
-def rule(**options):
-    """`_speculative_sampling` behind the interface of `check_verifier`, tensors in and out."""
-
-    def verify(draft, q, p, num_draft, rng):
-        out, n_out = torch.full((len(draft), draft.shape[1] + 1), -1), torch.empty(len(draft), dtype=torch.int64)
-        for row, length in enumerate(num_draft.tolist()):
-            tokens = draft[row : row + 1, :length]
-            if length:
-                candidates, target = q[row : row + 1, :length].log(), p[row : row + 1, : length + 1].log()
-                emitted, _ = generation._speculative_sampling(tokens, candidates, length, target, **options)
-            else:  # which transformers does not call speculative sampling
-                emitted = torch.multinomial(p[row : row + 1, 0], num_samples=1)
-            n_out[row] = emitted.shape[1]
-            out[row, : emitted.shape[1]] = emitted[0]
-        return out, n_out
-
-    return verify
 
 
 def check(verify):

@@ -27,7 +27,7 @@ SETTINGS = {
 }
 OPTIONS = (
     *("--served-model-name", "target", "--host", "127.0.0.1", "--dtype", "float32", "--enforce-eager"),
-    *("--max-model-len", "512", "--max-num-seqs", "128", "--max-num-batched-tokens", "2048"),
+    *("--max-model-len", "512", "--max-num-seqs", "128", "--max-num-batched-tokens", "8192"),
     # The whole law of a token is reported, and with its filters.
     *("--max-logprobs", "-1", "--logprobs-mode", "processed_logprobs"),
 )
