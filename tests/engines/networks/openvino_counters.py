@@ -11,6 +11,7 @@ import openvino
 import openvino_genai as genai
 
 REQUESTS, TOKENS, TOP_K = 60, 24, 4
+TITLE = "counters of generate(), draft model, K = 1"
 EXACT = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
 
 
@@ -37,7 +38,7 @@ def broken(folder: Path, *, sampled: bool) -> list[tuple[int, int, int]]:
 
 def tell(folder: Path) -> None:
     """Print how often the counters do not add up."""
-    print(f"\nCounters of generate(), draft model, K = 1, {REQUESTS} requests of {TOKENS} tokens")
+    print(f"\n{TITLE}, {REQUESTS} requests of {TOKENS} tokens")
     for name, sampled in (("greedy", False), ("sampled", True)):
         found = broken(folder, sampled=sampled)
         first = f"; the first: {found[0][0]} tokens, {found[0][1]} drafts, {found[0][2]} accepted" if found else ""

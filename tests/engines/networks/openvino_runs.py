@@ -28,17 +28,22 @@ def runs(folder: Path) -> Iterator[Run]:
     yield Run(title="prompt lookup, K = 3", suite="greedy", options=lookup, expected={"GRD1": "conforms", **RIGHT})
     wrong = {"GRD1": "conforms", "LGP1": "violates", "SED1": "violates", "SED2": "violates"}
     # The target as its own draft takes the same token where only one is left: LAW2 has nothing to find there.
-    for what, model, law in (
-        ("draft model", draft, {"LAW1": "violates", "LAW2": "violates"}),
-        ("draft = target", target, {"LAW1": "violates"}),
+    for what, model, suite, law in (
+        ("draft model", draft, "small", {"LAW1": "violates", "LAW2": "violates"}),
+        ("draft = target", target, "law", {"LAW1": "violates"}),
     ):
         options = {**plain, "draft": model}
-        yield Run(title=f"{what}, K = 3", suite="small", options=options, expected=law)
+        yield Run(title=f"{what}, K = 3", suite=suite, options=options, expected=law)
         yield Run(title=f"{what}, K = 3", suite="greedy", options=options, expected=wrong)
 
 
+def main(folder: Path, only: str = "") -> int:
+    """Run them all; return the exit code."""
+    wrong = carry_out(runs(folder), only)
+    if only in openvino_counters.TITLE:
+        openvino_counters.tell(folder)
+    return wrong
+
+
 if __name__ == "__main__":
-    wrong = carry_out(runs(Path(sys.argv[1])), *sys.argv[2:])
-    if len(sys.argv) == 2:
-        openvino_counters.tell(Path(sys.argv[1]))
-    sys.exit(wrong)
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
