@@ -59,5 +59,5 @@ case "$engine" in
     exit 2
     ;;
 esac
-echo "$ tests/engines/run.sh $engine${*:+ $*}"
+echo "$ tests/engines/run.sh $engine${1:+ \"$1\"}"
 exec "$python" -m "tests.engines.networks.${engine}_runs" "$models" "$@"
