@@ -11,6 +11,7 @@ from specaudit.calibrate.subjects import (
     DRAFT_TOKENS,
     decoder,
     family_of,
+    found,
     full_precision_of,
     plain,
     reference_of,
@@ -148,6 +149,8 @@ def _cells(subject: str, *, quick: bool) -> Iterator[tuple[str, str]]:
     chain = isinstance(world_of(subject).target, MarkovModel)
     levels = LEVELS if chain else LEVELS[1:]
     checks = [check for check in registry.locations() if chain or not quick or check in QUICK_BEYOND_CHAINS]
+    if quick and subject.startswith("mutant:"):
+        checks = [check for check in registry.locations() if check in found(subject).killed_by]
     # Correct decoders differ by what the law is asked with, which all other checks do not look at.
     alike = quick and subject.startswith("reference:")
     for check in checks:

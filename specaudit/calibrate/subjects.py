@@ -24,9 +24,6 @@ SAMPLING: Mapping[str, Sampling] = {
 }
 """Sampling parameters without which a fault is none, or next to none."""
 
-TO_COME: Mapping[str, str] = {}
-"""Checks that are to kill a mutant which those before them may miss; once one exists, nothing is to come any more."""
-
 
 def subjects() -> list[str]:
     """Return all mutants at their default dose, all controls, and correct decoders asked as the mutants are."""

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from specaudit.calibrate.matrix import ALPHA
 from specaudit.calibrate.nulls import METHODS, RULES
-from specaudit.calibrate.subjects import TO_COME, family_of, plain
-from specaudit.checks import registry
+from specaudit.calibrate.subjects import family_of
 from specaudit.model.calibration import (
     Alarms,
     Calibration,
@@ -77,14 +76,7 @@ def _survivors(kills: Sequence[Kill], *, quick: bool) -> Iterable[Survivor]:
     killed = {one.subject for one in kills if one.killed or one.verdict == "crashed"}
     for subject in dict.fromkeys(one.subject for one in kills):
         if _is_mutant(subject) and subject not in killed:
-            yield Survivor(subject=subject, expected=_expected(plain(subject), quick=quick))
-
-
-def _expected(name: str, *, quick: bool) -> str:
-    check = TO_COME.get(name, "")
-    if check and check not in registry.locations():
-        return f"{check}, which is still to come"
-    return "a calibration that is not quick" if quick else ""
+            yield Survivor(subject=subject, expected="a calibration that is not quick" if quick else "")
 
 
 def _methods(alarms: Sequence[Alarms]) -> Iterable[Method]:

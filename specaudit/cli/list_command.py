@@ -1,6 +1,11 @@
 """`specaudit list`."""
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from specaudit.mutants.registry import Mutant
 
 KINDS = ("checks", "engines", "mutants", "controls", "suites", "prompts", "claims", "dialects")
 
@@ -38,7 +43,7 @@ def _rows(kind: str) -> list[tuple[str, str]]:
         case "mutants":
             from specaudit.mutants import registry as mutants
 
-            return [(name, f"{mutants.get(name).family}: {mutants.get(name).fault}") for name in mutants.names()]
+            return [(name, _told(mutants.get(name))) for name in mutants.names()]
         case "controls":
             from specaudit.mutants import registry as mutants
 
@@ -59,3 +64,7 @@ def _rows(kind: str) -> list[tuple[str, str]]:
             from specaudit.counters import registry as dialects
 
             return [(dialect.name, dialect.description) for dialect in dialects.all_dialects()]
+
+
+def _told(mutant: "Mutant") -> str:
+    return f"{mutant.family}: {mutant.fault} Killed by {', '.join(mutant.killed_by)}."

@@ -21,6 +21,8 @@ class QRowMisaligned(SpeculativeDecoder):
     """Where more than two rows draft less than the others, each of them is judged by the next one's q.
 
     Seen: a class of flattened batches, in which the offset of a row is the sum of the lengths before it.
+
+    Killed by: LAW1, SED2 (exact).
     """
 
     def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:
@@ -37,6 +39,8 @@ class BatchRowPermuted(SpeculativeDecoder):
     """Rows that draft less than the others, but as much as each other, get each other's tokens.
 
     Seen: vllm-project/vllm issue 14645.
+
+    Killed by: LAW1, SED2 (sampled).
     """
 
     def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:

@@ -24,6 +24,8 @@ class CountPastStop(Accounting):
     """Accepted drafts are counted before the block is cut at a stop.
 
     Seen: vllm-project/vllm issue 56101.
+
+    Killed by: CTR4 (text).
     """
 
     def kept(self, step: Step) -> IntArray:
@@ -35,6 +37,8 @@ class BonusInNumerator(Accounting):
     """The bonus token counts as an accepted draft, so the acceptance rate can exceed 1.
 
     Seen: sgl-project/sglang, repaired by pull request 23530.
+
+    Killed by: CTR1, CTR2 (text).
     """
 
     def accepted(self, step: Step) -> int:
@@ -62,6 +66,8 @@ class NonprefixAcceptCount(SpeculativeDecoder):
     """Drafts that pass their own test behind a rejection count as accepted.
 
     Seen: the counters of vLLM's first engine (V0).
+
+    Killed by: CTR2 (text).
     """
 
     def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:
@@ -80,6 +86,8 @@ class PaddedDraftsCounted(Accounting):
     """A step without drafts, padded with placeholders, counts as one in which all of K drafts were rejected.
 
     Seen: vllm-project/vllm issue 34734.
+
+    Killed by: CTR5 (text).
     """
 
     def drafted(self, step: Step) -> IntArray:
@@ -91,6 +99,8 @@ class ReplayCounted(Accounting):
     """Tokens that are read again after a preemption count as accepted drafts.
 
     Seen: ggml-org/llama.cpp issue 26320, after the rollback of a recurrent state.
+
+    Killed by: CTR2 (text).
     """
 
     def accepted(self, step: Step) -> int:
@@ -102,6 +112,8 @@ class PerPositionOfOneRank(Accounting):
     """Accepted drafts per position are those of one data-parallel rank of two, all other counters of both.
 
     Seen: vllm-project/speculators issue 1095.
+
+    Killed by: CTR2 (text).
     """
 
     def accepted_per_position(self, step: Step) -> tuple[int, ...]:
@@ -116,6 +128,8 @@ class SpecSilentlyOff(SpeculativeDecoder):
     """Nothing is ever drafted, though the configuration says K drafts per step.
 
     Seen: ggml-org/llama.cpp, where a draft model without a speculation type does not speculate.
+
+    Killed by: CTR5 (text).
     """
 
     def num_draft(self, rows: Rows, running: int) -> IntArray:
@@ -127,6 +141,8 @@ class SyntheticAcceptance(SpeculativeDecoder):
     """Drafts are accepted at a fixed rate by coin, whatever the target says of them: a mode for load tests.
 
     Seen: vllm-project/vllm, rejection_sample_method `synthetic`.
+
+    Killed by: CTR5 (text).
 
     Args:
         world: as for every decoder.
@@ -157,6 +173,8 @@ class RejectedTokensBilled(SpeculativeDecoder):
     """The usage that is reported counts rejected drafts as well.
 
     Seen: a class of billing by computed tokens.
+
+    Killed by: CTR4 (text).
     """
 
     def billed(self, generation: Generation) -> IntArray:

@@ -19,6 +19,8 @@ class TargetUnwarped(SpeculativeDecoder):
     """Drafts are judged by the target's law at temperature 1 and without top-p.
 
     Seen: vllm-project/vllm issue 9834.
+
+    Killed by: LAW1 (sampled).
     """
 
     def judged(self, block: Block) -> Block:
@@ -34,6 +36,8 @@ class UninitialisedParameters(SpeculativeDecoder):
     """Drafts are judged under the sampling parameters of the row before, the first ones under what the memory holds.
 
     Seen: vllm-project/vllm issue 55005, measured in a release of the CPU back end.
+
+    Killed by: GRD1, SED2 (sampled).
     """
 
     def judged(self, block: Block) -> Block:
@@ -52,6 +56,8 @@ class FilterOrderSwapped(OnVerification):
     """On verification rows top-p is taken before top-k, while plain decoding does it the other way round.
 
     Seen: sgl-project/sglang issue 36173.
+
+    Killed by: LAW1 (sampled).
     """
 
     faulty = Processors(("temperature", "min_p", "top_p", "top_k"))
@@ -61,6 +67,8 @@ class LogitBiasDropped(SpeculativeDecoder):
     """The logit bias is not applied to verification rows.
 
     Seen: sgl-project/sglang issue 10617; vllm-project/vllm issue 38202.
+
+    Killed by: LAW1, LAW5 (sampled).
     """
 
     def judged(self, block: Block) -> Block:
@@ -73,6 +81,8 @@ class PenaltiesDropped(SpeculativeDecoder):
     """Repetition, presence and frequency penalties are ignored on verification rows.
 
     Seen: vllm-project/vllm issue 18902.
+
+    Killed by: LAW1, LAW5 (sampled).
     """
 
     def judged(self, block: Block) -> Block:
@@ -89,6 +99,8 @@ class SampledRequestGreedy(SpeculativeDecoder):
     """Rows with drafts take the target's argmax although the request has a temperature.
 
     Seen: EricLBuehler/mistral.rs issue 2424; NVIDIA/TensorRT-LLM issue 19390.
+
+    Killed by: LAW1 (sampled).
     """
 
     def greedy_rows(self, block: Block) -> BoolArray:
@@ -102,6 +114,8 @@ class GreedySentinelMismatch(SpeculativeDecoder):
     Where the batch is of one kind, nothing is wrong.
 
     Seen: vllm-project/vllm issue 27077, where one side marks greedy rows by −1 and the other looks for 0.
+
+    Killed by: GRD1, SED2 (sampled).
     """
 
     def judged(self, block: Block) -> Block:
@@ -116,6 +130,8 @@ class BadWordsOffByOne(Processors):
     """Whether a bad word has been begun is read one token too early, so that it is completed behind a draft.
 
     Seen: vllm-project/vllm issue 52311.
+
+    Killed by: LAW1, LAW5 (sampled).
     """
 
     def bad_words(self, scores: FloatArray, rules: Rules, history: History) -> None:

@@ -17,6 +17,8 @@ class Fp8BatchScale(QuantisedTransformer):
     Its reference is plain decoding of the same FP8 target, which reads one token of a request at a time.
 
     Seen: a class of faults of dynamic per-tensor scales, which weight-only tests never reach.
+
+    Killed by: SED2, LAW6 (sampled).
     """
 
     def __init__(self, model: Transformer) -> None:

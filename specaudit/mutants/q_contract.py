@@ -73,6 +73,8 @@ class DeclaredQRaw(MisdeclaringDecoder):
     At temperature 1 without filters the two are one.
 
     Seen: huggingface/transformers issue 47932.
+
+    Killed by: LAW1 (sampled).
     """
 
     def split(self, logits: FloatArray, process: Process) -> tuple[FloatArray, FloatArray]:
@@ -84,6 +86,8 @@ class ArgmaxDraftSoftQ(MisdeclaringDecoder):
     """The drafter proposes its most likely token, and declares the soft law as if it had drawn it.
 
     Seen: huggingface/transformers issue 32867.
+
+    Killed by: LAW1 (sampled).
     """
 
     def split(self, logits: FloatArray, process: Process) -> tuple[FloatArray, FloatArray]:
@@ -96,6 +100,8 @@ class DraftTempMismatch(MisdeclaringDecoder):
     """Drafts are drawn at one temperature and declared at another.
 
     Seen: a classic of drafters with a temperature setting of their own.
+
+    Killed by: LAW1 (sampled).
 
     Args:
         world: as for every decoder.
@@ -116,6 +122,8 @@ class LookupAlwaysAccept(SpeculativeDecoder):
     """What a lookup proposes is accepted with the ratio 1, as if the target had been asked for nothing else.
 
     Seen: openvinotoolkit/openvino.genai pull request 2331.
+
+    Killed by: LAW1 (sampled).
     """
 
     def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:
@@ -147,6 +155,8 @@ class Fp8QDeclaredBf16(SmallModelDrafter):
     """Drafts are drawn by a drafter in FP8 (e5m2), and declared with the laws of the same drafter in full precision.
 
     Seen: the second way in which FP8 breaks exactness without touching the accept rule; see `decoding.precision`.
+
+    Killed by: LAW1, LAW6 (scored).
 
     Args:
         model: the drafter in full precision.

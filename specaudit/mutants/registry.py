@@ -39,6 +39,9 @@ class Mutant:
         world: the world whose decoder it is.
         plain: the world whose plain decoding it is held against.
         dose: how strong the fault may be; None if it is there or not.
+        killed_by: ids of the checks that are to find it; none for a control.
+        evidence: least that has to be revealed of the target: `text`, `sampled`, `scored` or `exact`; empty for a
+            control.
         build: makes the decoder; called as `SpeculativeDecoder` is.
     """
 
@@ -49,6 +52,8 @@ class Mutant:
     world: str
     plain: str
     dose: Dose | None
+    killed_by: tuple[str, ...]
+    evidence: str
     build: Callable[..., SpeculativeDecoder]
 
 
@@ -91,7 +96,8 @@ def register(
         name: stable name, not in use yet.
         family: what the fault belongs to.
         fault: the class that overrides the step, or a function that builds with it. Its docstring is the
-            mutant's description: the first paragraph tells the fault, the one that begins with `Seen:` the place.
+            mutant's description: the first paragraph tells the fault, the one that begins with `Seen:` the place, and
+            the one that begins with `Killed by:` the checks that are to find it, with the evidence that they need.
         build: makes the faulty decoder; called as `SpeculativeDecoder` is, with `dose=` where there is one.
         world: name of the world whose decoder it is.
         plain: name of the world whose plain decoding it is held against; its own unless given.
@@ -166,9 +172,20 @@ def _add(
         raise ValueError(f"two mutants or controls are called {name!r}")
     sentence, *others = [" ".join(text.split()) for text in (inspect.getdoc(fault) or "").split("\n\n")]
     (seen,) = (text.removeprefix("Seen: ") for text in others if text.startswith("Seen: "))
+    killers = next((text for text in others if text.startswith("Killed by: ")), "Killed by:  ().")
+    checks, _, evidence = killers.removeprefix("Killed by: ").rstrip(".").partition(" (")
     world, plain = worlds
     kind[name] = Mutant(
-        name=name, family=family, fault=sentence, seen=seen, world=world, plain=plain, dose=dose, build=build
+        name=name,
+        family=family,
+        fault=sentence,
+        seen=seen,
+        world=world,
+        plain=plain,
+        dose=dose,
+        killed_by=tuple(filter(None, checks.split(", "))),
+        evidence=evidence.rstrip(")"),
+        build=build,
     )
 
 

@@ -20,6 +20,8 @@ class GrammarBonusUnmasked(SpeculativeDecoder):
     """The law of the bonus token skips the grammar's mask.
 
     Seen: vllm-project/vllm issue 44297.
+
+    Killed by: LAW5 (sampled).
     """
 
     def target(self, block: Block, drafts: Drafts, logits: FloatArray) -> FloatArray:
@@ -35,6 +37,8 @@ class LogprobOfDraft(SpeculativeDecoder):
     """For accepted drafts the drafter's log-probabilities are reported; the tokens are right.
 
     Seen: a class of engines that keep what the drafter returned for a token that is accepted.
+
+    Killed by: LGP1 (scored).
     """
 
     def logprobs(self, prompts: IntArray, generation: Generation, parameters: SamplingParameters) -> FloatArray:
@@ -52,6 +56,8 @@ class ZeroLogprobs(SpeculativeDecoder):
     Undrafted steps report what they should.
 
     Seen: ggml-org/llama.cpp issue 27972, measured in a release; vllm-project/vllm issue 17876.
+
+    Killed by: LGP1 (scored).
     """
 
     def logprobs(self, prompts: IntArray, generation: Generation, parameters: SamplingParameters) -> FloatArray:
@@ -67,6 +73,8 @@ class LogprobRowShifted(SpeculativeDecoder):
     """Tokens of verification steps are reported with the law of the position before their own.
 
     Seen: vllm-project/vllm pull request 33391, where rows of accepted tokens are picked from the flattened batch.
+
+    Killed by: LGP1 (scored).
     """
 
     def logprobs(self, prompts: IntArray, generation: Generation, parameters: SamplingParameters) -> FloatArray:
@@ -79,6 +87,8 @@ class LogprobsModeMixed(SpeculativeDecoder):
     """Undrafted steps report raw log-probabilities, verification steps processed ones.
 
     Seen: vllm-project/vllm pull request 30846, where the rejection sampler changed the raw logits in place.
+
+    Killed by: LGP1 (scored).
     """
 
     def logprobs(self, prompts: IntArray, generation: Generation, parameters: SamplingParameters) -> FloatArray:

@@ -26,6 +26,8 @@ class ReuseUniform(ChainVerifier):
     A draft is then judged by a coin that is known to have been small enough for the drafts before it.
 
     Seen: a classic, the coin drawn outside the loop over positions.
+
+    Killed by: LAW1 (sampled).
     """
 
     def coins(self, rng: UniformSource, batch: int, width: int) -> FloatArray:
@@ -41,6 +43,8 @@ class SharedStream(SpeculativeDecoder):
     Each law is right by itself; but a draft that a small number drew is then judged by that small number.
 
     Seen: OpenVINO GenAI, where it moves the law of the textbook rule by TV .23.
+
+    Killed by: LAW1 (sampled).
     """
 
     def streams(self, seeds: NDArray[np.integer], domain: Domain) -> RowStreams:
@@ -52,6 +56,8 @@ class SeedIgnored(SpeculativeDecoder):
     """The request's seed has no effect: the streams are numbered in the order in which requests come.
 
     Seen: sgl-project/sglang issue 30822; vllm-project/vllm issue 6038.
+
+    Killed by: SED1 (sampled).
     """
 
     def __init__(self, world: World, **options: Any) -> None:
@@ -71,6 +77,8 @@ class SeedDependsOnBatch(SpeculativeDecoder):
     The law of every request is right.
 
     Seen: sgl-project/sglang issue 33395.
+
+    Killed by: SED2 (sampled).
     """
 
     def coins(self, streams: RowStreams, block: Block) -> FloatArray:
@@ -87,6 +95,8 @@ class BonusCoinReused(SamplerMatch):
 
     Seen: a class of counter-based samplers that number the rows of a step by its drafts, of which the bonus row has
     none.
+
+    Killed by: SED3 (sampled).
     """
 
     def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:
@@ -103,6 +113,8 @@ class MatchThenRedraw(SamplerMatch):
     The draw that rejected the draft is thrown away, so that neither the tokens nor the law are those of the target.
 
     Seen: a class of faults that sample once more from the target, where the token that was drawn is to be emitted.
+
+    Killed by: LAW1 (sampled).
     """
 
     def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:

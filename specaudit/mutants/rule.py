@@ -19,6 +19,8 @@ class ResidualFromTarget(ChainVerifier):
     """On a rejection, the replacement is drawn from the target's law instead of the residual.
 
     Seen: a classic of first implementations; reported in SafeAILab/EAGLE issue 329.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def residual(self, p: FloatArray, q: FloatArray) -> FloatArray:
@@ -30,6 +32,8 @@ class AbsoluteResidual(ChainVerifier):
     """On a rejection, the replacement is drawn from |p − q|: tokens that the drafter overrates come back.
 
     Seen: a classic, the residual without its positive part.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def residual(self, p: FloatArray, q: FloatArray) -> FloatArray:
@@ -41,6 +45,8 @@ class ResampleNextRow(ChainVerifier):
     """On a rejection, the replacement is drawn from the target's law one position further on.
 
     Seen: openvinotoolkit/openvino.genai issue 4190, measured in a release.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def replacement(self, q: Rows, p: Rows, rows: IntArray, positions: IntArray) -> FloatArray:
@@ -52,6 +58,8 @@ class Lenience(ChainVerifier):
     """A draft is accepted while u < p / (ℓ · q), with a lenience ℓ below 1 that lets more drafts pass.
 
     Seen: relaxed acceptance, offered by engines as a trade of exactness for speed.
+
+    Killed by: LAW1, LAW3 (sampled).
 
     Args:
         dose: the lenience ℓ; 1 is exact.
@@ -69,6 +77,8 @@ class AcceptRawP(ChainVerifier):
     """A draft is accepted while u < p, not p / q.
 
     Seen: a classic of first implementations.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def accepted(self, draft: IntArray, q: Rows, p: Rows, coins: FloatArray) -> BoolArray:
@@ -80,6 +90,8 @@ class AcceptLeqZeroCoin(ChainVerifier):
     """The accept test is inclusive, with a coin of eight bits that can be 0: then p(x) = 0 is accepted too.
 
     Seen: sgl-project/sglang issue 35771.
+
+    Killed by: LAW1 (sampled).
     """
 
     def accepted(self, draft: IntArray, q: Rows, p: Rows, coins: FloatArray) -> BoolArray:
@@ -91,6 +103,8 @@ class Draft0Unverified(ChainVerifier):
     """The first draft of every step is committed without a test, at temperature 0 too.
 
     Seen: ohdearquant/lattice issue 243, where the comparison with the target was shifted by one position.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def accepted(self, draft: IntArray, q: Rows, p: Rows, coins: FloatArray) -> BoolArray:
@@ -115,6 +129,8 @@ class NoBonus(ChainVerifier):
     """After a fully accepted draft no token of the target follows: the law is right, and a step emits fewer tokens.
 
     Seen: a classic; it costs speed, not exactness.
+
+    Killed by: CTR2 (text).
     """
 
     def verify(self, draft: IntArray, q: Rows, p: Rows, num_draft: IntArray, coins: FloatArray) -> Verified:

@@ -20,6 +20,8 @@ class AcceptAfterMismatch(ChainVerifier):
     They were judged as continuations of the rejected draft, not of its replacement. At temperature 0 too.
 
     Seen: a classic; the counters of vLLM V0 counted matches in this way.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def verify(self, draft: IntArray, q: Rows, p: Rows, num_draft: IntArray, coins: FloatArray) -> Verified:
@@ -58,6 +60,8 @@ class BlockVerifyWrongResidual(BlockVerifier):
     """Drafts are accepted by blocks, but a rejected one is replaced from the residual of token-wise verification.
 
     Seen: vllm-project/vllm-ascend issue 7807.
+
+    Killed by: LAW1 (exact).
     """
 
     def weighted(self, p: Rows, weights: FloatArray) -> Rows:

@@ -21,6 +21,8 @@ class VocabPadLeak(ChainVerifier):
 
     Seen: a security advisory of vllm-project/vllm on recovered ids beyond the vocabulary.
 
+    Killed by: LAW1 (sampled).
+
     Args:
         vocabulary_size: number of ids that are tokens; those behind are padding.
     """

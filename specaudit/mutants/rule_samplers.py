@@ -20,6 +20,8 @@ class MatchThenP(SamplerMatchVerifier):
     The draw that failed to match is known not to be the draft, and is thrown away.
 
     Seen: a classic, equality as the accept test of a rejection sampler.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def verify(self, draft: IntArray, q: Rows, p: Rows, num_draft: IntArray, coins: FloatArray) -> Verified:
@@ -37,6 +39,8 @@ class InvertedRatio(ChainVerifier):
     The ratio is upside down, and compares two different tokens.
 
     Seen: openvinotoolkit/openvino.genai, measured in a release.
+
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def verify(self, draft: IntArray, q: Rows, p: Rows, num_draft: IntArray, coins: FloatArray) -> Verified:

@@ -36,6 +36,8 @@ class LateKv(Transformer):
     """From token 100 on, the KV entries are read from the page before theirs.
 
     Seen: a class of faults at page boundaries, which no short test reaches.
+
+    Killed by: LAW3 (scored).
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class KvOffByOne(Transformer):
     """After a rejection the KV cache is cut one entry too short, so that the last accepted token is forgotten.
 
     Seen: a classic of rolling back by length, where the token still to be read is counted as read.
+
+    Killed by: LAW3, GRD1 (scored).
     """
 
     cache_type = ShortCache
@@ -78,6 +82,8 @@ class KvNotRolledBack(Transformer):
     """Rejected drafts stay in the KV cache, where all later tokens see them.
 
     Seen: ml-explore/mlx-lm issue 846, where trimming a cache that cannot be trimmed did nothing.
+
+    Killed by: LAW3, GRD1 (scored).
     """
 
     cache_type = UntrimmedCache
@@ -89,6 +95,8 @@ class MaskLowerTriangular(Transformer):
     A single token needs no mask, so plain decoding is right.
 
     Seen: a classic of `scaled_dot_product_attention(is_causal=True)`, whose mask is aligned to the top left.
+
+    Killed by: LAW3, GRD1 (scored).
     """
 
     def mask(self, committed: IntArray, width: int, size: int, visible: BoolArray | None) -> BoolArray:
@@ -102,6 +110,8 @@ class TreeSiblingLeak(Transformer):
     """A node of a draft tree attends to its siblings, as if they stood before it in the text.
 
     Seen: a classic of tree attention, with a mask by depth instead of by ancestry.
+
+    Killed by: LAW3 (scored).
     """
 
     def mask(self, committed: IntArray, width: int, size: int, visible: BoolArray | None) -> BoolArray:
@@ -126,6 +136,8 @@ class RecurrentNoRollback(RecurrentModel):
     """The recurrent state keeps what rejected drafts did to it.
 
     Seen: ml-explore/mlx-lm issue 846, repaired by pull request 1109, which refuses such models.
+
+    Killed by: LAW3 (scored).
     """
 
     cache_type = UnrestoredCache
@@ -168,6 +180,8 @@ class RecurrentStaleAfterNodraft(RecurrentModel):
     Drafters that draft at every step never show it.
 
     Seen: vllm-project/vllm issue 39273, with prompt lookup on a hybrid model.
+
+    Killed by: LAW3 (scored).
     """
 
     cache_type = StaleCache

@@ -18,6 +18,8 @@ class EosOnlyLastChecked(Stopping):
     """Only the last token of a block is compared with the stop tokens; one inside an accepted block is overlooked.
 
     Seen: huggingface/transformers issue 47912.
+
+    Killed by: GRD3 (sampled).
     """
 
     def heeded(self, found: BoolArray, n_out: IntArray) -> BoolArray:
@@ -29,6 +31,8 @@ class StopInsideBlockKept(Stopping):
     """A stop inside an accepted block ends the request, but the block's tokens behind it are emitted.
 
     Seen: a classic of engines that look for stops when the block is out.
+
+    Killed by: GRD3 (sampled).
     """
 
     def emitted(self, through_stop: IntArray, n_out: IntArray) -> IntArray:
@@ -47,6 +51,8 @@ class MinTokensIgnored(OnVerification):
     """On verification rows the stop tokens are not forbidden before min_tokens.
 
     Seen: vllm-project/vllm issue 26317.
+
+    Killed by: GRD3 (sampled).
     """
 
     faulty = _WithoutMinTokens()

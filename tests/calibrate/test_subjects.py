@@ -3,9 +3,9 @@
 import pytest
 
 from specaudit.calibrate import subjects
+from specaudit.calibrate.matrix import LEVELS
 from specaudit.calibrate.subjects import (
     SAMPLING,
-    TO_COME,
     chosen,
     decoder,
     family_of,
@@ -15,6 +15,7 @@ from specaudit.calibrate.subjects import (
     sampling_of,
     world_of,
 )
+from specaudit.checks import registry as checks
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.model.errors import UsageError
 from specaudit.mutants import registry
@@ -31,9 +32,16 @@ def test_all_mutants_and_controls_are_subjects_and_every_way_of_asking_has_a_cor
 
 
 def test_tables_name_mutants_that_exist():
-    # A mutant that has not landed yet may be waited for, but nothing else.
     assert set(SAMPLING) <= set(registry.names())
-    assert all(name in registry.names() or name == "seed-depends-on-batch" for name in TO_COME)
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_mutant_says_who_is_to_kill_it_and_what_that_takes(name):
+    mutant = registry.get(name)
+    assert mutant.killed_by
+    assert set(mutant.killed_by) <= set(checks.locations())
+    assert mutant.evidence in LEVELS
+    assert all(registry.get_control(control).killed_by == () for control in registry.controls())
 
 
 @pytest.mark.parametrize("name", ["mutant:lenience:0.9", "control:block-verification", "reference:late-kv"])

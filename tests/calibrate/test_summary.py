@@ -4,7 +4,6 @@ from math import log
 
 import pytest
 
-from specaudit.calibrate import summary
 from specaudit.calibrate.nulls import METHODS, RULES
 from specaudit.calibrate.summary import summarise
 from specaudit.model.calibration import Alarms, Divergence, Kill, Survivor, Verdicts
@@ -41,16 +40,6 @@ def test_a_quick_calibration_excuses_survivors():
     found = concluded(kill("mutant:resid-abs", "inconclusive"), quick=True)
     assert found.survivors[0].expected == "a calibration that is not quick"
     assert found.passed
-
-
-def test_what_waits_for_a_check_waits_until_that_exists(monkeypatch):
-    result = kill("mutant:logprob-of-draft", "conforms")
-    monkeypatch.setattr(summary.registry, "locations", lambda: {"LAW1": ""})
-    found = concluded(result)
-    assert found.survivors[0].expected == "LGP1, which is still to come"
-    assert found.passed
-    monkeypatch.setattr(summary.registry, "locations", lambda: {"LAW1": "", "LGP1": ""})
-    assert not concluded(result).passed
 
 
 @pytest.mark.parametrize("subject", ["control:sampler-match", "reference:late-kv"])
