@@ -29,7 +29,12 @@ def shards(folder: Path, of: int, **options: object) -> list[Path]:
 
 
 def answered(evidence: Evidence) -> dict[tuple[str, int], object]:
-    return {(attempt.stage, attempt.slot): attempt.response for attempt in evidence.attempts()}
+    """The tokens of every answer; by which path they came depends on what else was in the batch."""
+    return {
+        (attempt.stage, attempt.slot): [completion.tokens for completion in attempt.response.completions]
+        for attempt in evidence.attempts()
+        if attempt.response is not None
+    }
 
 
 def findings(report: Report) -> list[tuple[object, ...]]:

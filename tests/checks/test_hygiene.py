@@ -90,7 +90,8 @@ def test_no_shipped_suite_uses_a_seed_twice(
 
     monkeypatch.setattr(estimates, "_answers", unanswered)
     planned = watched(load_suite(suite), way, tmp_path)
-    assert planned or way in ("itself", "alone")
+    # The third arm of LAW6 is in process, or named.
+    assert planned or way in ("itself", "alone") or (suite == "fp8" and way != "in process")
     assert not meetings(planned)
     assert all(0 <= one.request.seed <= one.request.seed + one.request.n <= 2**31 for _, one in planned)
 

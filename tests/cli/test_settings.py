@@ -56,6 +56,7 @@ def test_every_option_can_be_set_in_a_file(name: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv("KEY", "secret")
     kinds = {"boolean": "true", "integer": "7", "integer range": "7", "float": "0.2", "float range": "0.2"}
     kinds |= {"report_file": "['junit=a.xml', 'json=b.json']", "secret_header": "['X-Key=KEY']", "seconds": "'5s'"}
+    kinds |= {"plain_arm": "['full-precision=http://127.0.0.1:1/v1']"}
     options = [option for option in load(name).params if isinstance(option, click.Option)]
     values = [
         repr(o.type.choices[0]) if isinstance(o.type, click.Choice) else kinds.get(o.type.name, "'x'") for o in options

@@ -89,6 +89,11 @@ class TestSeeds:
         assert len(set(tokens(n=200, max_tokens=20))) > 190
 
 
+def drawn(response):
+    """What was drawn and reported of it; by which path a token came depends on what else is in the batch."""
+    return [(one.tokens, one.finish_reason, one.logprobs) for one in response.completions]
+
+
 class TestAtOnce:
     """Requests that are asked for at the same time run in one batch."""
 
@@ -106,7 +111,7 @@ class TestAtOnce:
         ]
         answers = self.both(engine(), *requests)
         for answer, request in zip(answers, requests, strict=True):
-            assert answer == asyncio.run(engine().complete(request))
+            assert drawn(answer) == drawn(asyncio.run(engine().complete(request)))
 
     def test_they_do_run_in_one_batch(self):
         class Watching(Accounting):
@@ -129,7 +134,7 @@ class TestAtOnce:
         )
         assert isinstance(broken, EngineFailure)
         assert "leave none" in broken.failure.message
-        assert fine == ask(prompt=(1,), seed=3, max_tokens=30)
+        assert drawn(fine) == drawn(ask(prompt=(1,), seed=3, max_tokens=30))
 
     def test_whoever_is_cancelled_stops_being_decoded(self):
         subject = engine()

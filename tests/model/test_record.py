@@ -18,7 +18,7 @@ def test_the_json_form_is_read_back_unchanged():
 def test_the_json_form_is_canonical():
     assert to_json(REQUEST) == (
         b'{"prompt":[1,2],"sampling":{"temperature":0.7,"top_k":4,"top_p":1.0,"min_p":0.0,"repetition_penalty":1.0,'
-        b'"presence_penalty":0.0,"frequency_penalty":0.0,"logit_bias":[],"bad_words":[],"allowed_token_ids":null},'
+        b'"presence_penalty":0.0,"frequency_penalty":0.0,"logit_bias":[],"bad_words":[],"allowed_token_ids":null,"grammar":null},'
         b'"seed":3,"n":2,"max_tokens":16,"stop_token_ids":[],"stop":[],"min_tokens":0,"draft_tokens":null,"ignore_eos":true,'
         b'"logprobs":null,"score_from":null}'
     )
