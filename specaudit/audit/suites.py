@@ -8,7 +8,7 @@ import msgspec
 from specaudit.checks import registry
 from specaudit.model.errors import UsageError
 from specaudit.model.nearest import nearest
-from specaudit.model.shipped import shipped_folder
+from specaudit.model.shipped import named_text, shipped_files
 from specaudit.model.suite import Suite
 from specaudit.model.toml_mistakes import Mistakes, not_finite
 from specaudit.prompts import sets as prompt_sets
@@ -16,7 +16,7 @@ from specaudit.prompts import sets as prompt_sets
 
 def shipped() -> dict[str, Path]:
     """Return the path of every shipped suite by its name."""
-    return {path.stem: path for path in sorted(shipped_folder().glob("*.toml"))}
+    return shipped_files()
 
 
 def load_suite(name: str) -> Suite:
@@ -25,17 +25,7 @@ def load_suite(name: str) -> Suite:
     Raises:
         UsageError: there is none, or it has a mistake; the message names key, line and the nearest valid key.
     """
-    known = shipped()
-    path = known.get(name, Path(name))
-    if name not in known and path.suffix != ".toml":
-        raise UsageError(f"There is no suite {name!r}.{nearest(name, known)}", hint="specaudit list suites")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.", hint="specaudit list suites") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text, so it is no suite.", hint="specaudit list suites") from error
-    return parse_suite(text, f"suite {name}" if name in known else str(path))
+    return parse_suite(*named_text("suite", name, shipped()))
 
 
 def parse_suite(text: str, where: str) -> Suite:

@@ -2,23 +2,17 @@
 
 import tomllib
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 
 from specaudit.model.claim import Claim
-from specaudit.model.errors import UsageError
-from specaudit.model.nearest import nearest
 from specaudit.model.record import refuse_newer
+from specaudit.model.shipped import named_text, shipped_files
 from specaudit.model.toml_mistakes import read_toml
 
 
 def shipped_claims() -> dict[str, Path]:
     """Return the path of every shipped claim by its name."""
-    package = Path(str(files("specaudit")))
-    folder = package / "shipped" / "suites" / "claims"
-    if not folder.is_dir():
-        folder = package.parent / "suites" / "claims"
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return shipped_files("claims")
 
 
 def load_claim(name: str) -> Claim:
@@ -27,18 +21,9 @@ def load_claim(name: str) -> Claim:
     Raises:
         UsageError: there is none, or it has a mistake; the message names line, key and the nearest valid key.
     """
-    known = shipped_claims()
-    path = known.get(name, Path(name))
-    if name not in known and path.suffix != ".toml":
-        raise UsageError(f"There is no claim {name!r}.{nearest(name, known)}", hint="specaudit list claims")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.", hint="specaudit list claims") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text, so it is no claim.", hint="specaudit list claims") from error
-    _refuse_newer(text, str(path))
-    return read_toml(text, Claim, f"claim {name}" if name in known else str(path), hint="specaudit schema claim")
+    text, told = named_text("claim", name, shipped_claims())
+    _refuse_newer(text, told)
+    return read_toml(text, Claim, told, hint="specaudit schema claim")
 
 
 def _refuse_newer(text: str, where: str) -> None:

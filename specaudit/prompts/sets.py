@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from specaudit.model.record import Record
-from specaudit.model.shipped import shipped_folder
+from specaudit.model.shipped import shipped_files
 
 MIXED = "mixed"
 """What checks ask unless a suite names another set."""
@@ -45,4 +45,4 @@ def title(name: str) -> str:
 
 @cache
 def _files() -> dict[str, Path]:
-    return {path.stem: path for path in sorted((shipped_folder() / "prompts").glob("*.toml"))}
+    return shipped_files("prompts")
