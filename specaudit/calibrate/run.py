@@ -81,7 +81,7 @@ def calibrate(
         store.put(key, result)
         results[key] = result
         progress(len(results), len(keys))
-    return summarise([results[key] for key in keys], seed=seed, quick=quick)
+    return summarise([results[key] for key in keys], seed=seed, quick=quick, subjects=chosen(mutants))
 
 
 def carry_out(pending: tuple[str, Task]) -> tuple[str, Result]:

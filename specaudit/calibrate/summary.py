@@ -33,13 +33,17 @@ _KS_LEVEL = 1e-3
 R = TypeVar("R", bound=Result)
 
 
-def summarise(results: Sequence[Result], *, seed: int, quick: bool) -> Calibration:
-    """Conclude from the results of all tasks, in the order of the tasks."""
+def summarise(results: Sequence[Result], *, seed: int, quick: bool, subjects: Sequence[str] = ()) -> Calibration:
+    """Conclude from the results of all tasks, in the order of the tasks.
+
+    A mutant among the `subjects` that no check was asked about survives as well: it was not killed.
+    """
     kills = _of(results, Kill)
     divergences = _of(results, Divergence)
     crashed = tuple(one for one in kills if one.verdict == "crashed")
     accused = tuple(one for one in kills if one.killed and not _is_mutant(one.subject))
-    survivors = tuple(_survivors(kills, quick=quick))
+    judged = [one.subject for one in kills]
+    survivors = tuple(_survivors(kills, dict.fromkeys([*judged, *subjects]), quick=quick))
     methods = tuple(_methods(_of(results, Alarms)))
     speeds = tuple(_speeds(_of(results, Verdicts), {one.subject: one.kl for one in divergences}))
     return Calibration(
@@ -71,10 +75,10 @@ def _is_mutant(subject: str) -> bool:
     return subject.startswith("mutant:")
 
 
-def _survivors(kills: Sequence[Kill], *, quick: bool) -> Iterable[Survivor]:
-    """Mutants that some check judged and none killed; the crashed ones are told as such."""
+def _survivors(kills: Sequence[Kill], subjects: Iterable[str], *, quick: bool) -> Iterable[Survivor]:
+    """Mutants that no check killed; the crashed ones are told as such."""
     killed = {one.subject for one in kills if one.killed or one.verdict == "crashed"}
-    for subject in dict.fromkeys(one.subject for one in kills):
+    for subject in subjects:
         if _is_mutant(subject) and subject not in killed:
             yield Survivor(subject=subject, expected="a calibration that is not quick" if quick else "")
 

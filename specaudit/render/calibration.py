@@ -46,8 +46,9 @@ def rows(found: Calibration) -> list[Row]:
 
 def conclusions(found: Calibration) -> Iterator[str]:
     """Yield what the calibration comes to, a sentence each."""
-    mutants = {kill.subject for kill in found.kills if kill.subject.startswith("mutant:")}
-    healthy = {kill.subject for kill in found.kills} - mutants
+    judged = {kill.subject for kill in found.kills}
+    mutants = {one for one in judged if one.startswith("mutant:")} | {one.subject for one in found.survivors}
+    healthy = judged - mutants
     killed = len(mutants) - len(found.survivors) - len({one.subject for one in found.crashed} & mutants)
     if mutants:
         yield f"{killed} of {len(mutants)} mutants were killed."

@@ -42,6 +42,14 @@ def test_a_quick_calibration_excuses_survivors():
     assert found.passed
 
 
+def test_a_mutant_that_no_check_was_asked_about_survives():
+    asked = kill("mutant:resid-abs", "violates")
+    subjects = ["mutant:resid-abs", "mutant:late-kv", "control:sampler-match"]
+    found = summarise([asked], seed=0, quick=False, subjects=subjects)
+    assert [one.subject for one in found.survivors] == ["mutant:late-kv"]
+    assert not found.passed
+
+
 @pytest.mark.parametrize("subject", ["control:sampler-match", "reference:late-kv"])
 def test_whoever_is_right_must_not_be_accused(subject):
     found = concluded(kill(subject, "violates"), kill(subject, "inconclusive", "GRD1"))
