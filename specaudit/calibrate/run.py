@@ -72,6 +72,7 @@ def calibrate(
         UsageError: there is no such mutant; the message names the nearest.
         CouldNotTest: the workers are gone; what was kept is found again.
     """
+    subjects = chosen(mutants)
     planned, store = tasks(quick=quick, seed=seed, mutants=mutants), Store(out)
     keys = [key_of(task) for task in planned]
     results = {key: known for key in keys if (known := store.get(key)) is not None}
@@ -81,7 +82,7 @@ def calibrate(
         store.put(key, result)
         results[key] = result
         progress(len(results), len(keys))
-    return summarise([results[key] for key in keys], seed=seed, quick=quick, subjects=chosen(mutants))
+    return summarise([results[key] for key in keys], seed=seed, quick=quick, subjects=subjects)
 
 
 def carry_out(pending: tuple[str, Task]) -> tuple[str, Result]:

@@ -29,6 +29,9 @@ from specaudit.stats.noncentral import noncentrality_at
 
 _Array = npt.NDArray[np.float64]
 
+_ROUNDING = 1e-9
+"""Share of words below which a difference is one of rounding."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteredComparison:
@@ -143,15 +146,17 @@ def _compared(x: _Array, y: _Array) -> ClusteredComparison:
     covariance = centred.T @ centred / max(1, freedom)
     dof = len(law) - 1
     f = _design_effect(covariance, law, words) if dof else 1.0
-    smallest = min(len(x), len(y)) * words * float(law.min()) if dof else np.inf
+    inverse = np.linalg.pinv(covariance[1:, 1:], hermitian=True)
+    # A difference along which clusters never differ has no variance to be held against, and would enter as nothing.
+    unseen = difference[1:] - covariance[1:, 1:] @ (inverse @ difference[1:])
+    told = f > 0 and bool(np.abs(unseen).max(initial=0.0) <= _ROUNDING)
+    smallest = min(len(x), len(y)) * words * float(law.min()) * told if dof else np.inf
     return ClusteredComparison(
-        statistic=float(h * difference[1:] @ np.linalg.pinv(covariance[1:, 1:], hermitian=True) @ difference[1:])
-        if dof
-        else 0.0,
+        statistic=float(h * difference[1:] @ inverse @ difference[1:]) if dof else 0.0,
         dof=dof,
         estimate=float(np.abs(difference).sum() / 2),
         expected_under_equality=float(np.sqrt(np.diag(covariance) / h).sum() / np.sqrt(2 * np.pi)),
-        effective_size=h * words / f,
+        effective_size=h * words / (f or 1.0),
         design_effect=f,
         clusters=h,
         smallest_expected=smallest,

@@ -30,6 +30,7 @@ def planned(monkeypatch):
 
     chosen = [KILLED]
     monkeypatch.setattr(run, "tasks", tasks)
+    monkeypatch.setattr(run, "chosen", lambda names: [])
     return chosen, asked
 
 

@@ -76,6 +76,21 @@ def test_ill_filled_cells_have_no_bound():
     assert compare_clusters([clusters(rng, 200, law=rare)], [clusters(rng, 200, law=rare)]).upper_bound(0.05) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ([[4, 0]] * 9, [[0, 4]] * 9),
+        ([[2, 2]] * 9, [[2, 2]] * 9),
+        ([[2, 1, 1], [1, 2, 1]] * 9, [[2, 2, 0], [1, 3, 0]] * 9),
+    ],
+)
+def test_what_no_cluster_varies_in_has_no_bound(ours, theirs):
+    """Otherwise two arms that always answer differently would differ by nothing."""
+    found = compare_clusters([np.array(ours)], [np.array(theirs)])
+    assert found.smallest_expected == 0
+    assert found.effective_size > 0
+
+
 def test_one_cell_says_nothing():
     ones = np.full((10, 1), 6.0)
     found = compare_clusters([ones], [ones])
