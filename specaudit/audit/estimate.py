@@ -14,9 +14,12 @@ from specaudit.audit.budget import PROBING
 from specaudit.audit.plan import make_plan
 from specaudit.audit.run import Audit, with_counters
 from specaudit.checks import registry
+from specaudit.engines import reference
 from specaudit.engines.interface import Access, Engine, EngineFailure, Scraper
+from specaudit.engines.reference import ReferenceEngine
 from specaudit.engines.registry import build
 from specaudit.model.capabilities import Capabilities
+from specaudit.model.completion import Response
 from specaudit.model.entries import AnyEntry, AttemptEntry, LawEntry, PlanEntry, ProbeEntry, StageEntry
 from specaudit.model.errors import UsageError
 from specaudit.model.estimate import CheckEstimate, Estimate
@@ -39,6 +42,15 @@ _BYTES_PER_TOKEN = 3
 _CHOICES = 64
 _LOGPROBS = 20
 """What most servers give."""
+
+_AT_ONCE = 1024
+"""Requests of a stage that are imagined in one batch."""
+
+_A_MOMENT = 1e-9
+"""Seconds before each imagined step, in which whatever else is asked joins the batch."""
+
+_SCORES_NO_PROMPTS = ("llamacpp", "tensorrt_llm")
+"""Engines that tell no logprobs of a prompt's own tokens; others that tell logprobs do."""
 
 _PLAIN = Arm(role="reference", engine="reference", draft_tokens=0)
 
@@ -68,7 +80,8 @@ def estimate(audit: Audit, *, level: Level | None = None, speed: float | None = 
         entries += [entry for arm in plan.arms for entry in asyncio.run(_probed(arm))]
     else:
         entries += [_assumed(arm, plan, level or "scored") for arm in plan.arms]
-    checks = tuple(_of_checks(plan, entries))
+    with asyncio.Runner() as runner:
+        checks = tuple(_of_checks(plan, entries, runner))
     probing = sum((PROBING for arm in plan.arms if arm.endpoint is not None), NOTHING)
     total = sum((check.spending for check in checks), probing)
     return Estimate(
@@ -85,10 +98,11 @@ def estimate(audit: Audit, *, level: Level | None = None, speed: float | None = 
     )
 
 
-def _of_checks(plan: Plan, entries: list[AnyEntry]) -> Iterator[CheckEstimate]:
+def _of_checks(plan: Plan, entries: list[AnyEntry], runner: asyncio.Runner) -> Iterator[CheckEstimate]:
     """Let each check plan its stages, imagining what was answered where that decides what comes next."""
     plain = plan.arm("reference")
-    stand_in = build(plain if plain is not None and plain.engine == _PLAIN.engine else _PLAIN, Access())
+    arm = plain if plain is not None and plain.engine == _PLAIN.engine else _PLAIN
+    stand_in = ReferenceEngine(reference.build(arm, Access()).decoder, step_seconds=_A_MOMENT)
     exact = any(isinstance(entry, LawEntry) for entry in entries)
     for check_id in plan.checks:
         check, settings = registry.get(check_id), registry.settings_of(plan.suite, check_id)
@@ -98,7 +112,7 @@ def _of_checks(plan: Plan, entries: list[AnyEntry]) -> Iterator[CheckEstimate]:
             spending = sum((_likely(planned.request) for planned in stage.slots()), spending)
             asked = {planned.engine for planned in stage.slots()}
             if "subject" not in asked or (check.plans_from_answers and not exact):
-                entries += asyncio.run(_answers(stand_in, stage))
+                entries += runner.run(_answers(stand_in, stage))
         yield CheckEstimate(
             check=check_id,
             required=check_id in plan.required,
@@ -108,15 +122,23 @@ def _of_checks(plan: Plan, entries: list[AnyEntry]) -> Iterator[CheckEstimate]:
 
 
 async def _answers(engine: Engine, stage: Stage) -> list[AttemptEntry]:
-    """What the embedded decoder answers to a stage; a request that it does not take stays unanswered."""
-    answered = []
-    for slot, planned in enumerate(stage.slots()):
+    """What the embedded decoder answers to a stage, in few batches; a request that it refuses has no answer."""
+
+    async def answer(request: Request) -> Response | None:
         try:
-            response = await engine.complete(planned.request)
+            return await engine.complete(request)
         except EngineFailure:
-            continue
-        answered.append(AttemptEntry(stage=stage.name, slot=slot, number=1, started="", seconds=0.0, response=response))
-    return answered
+            return None
+
+    requests = [planned.request for planned in stage.slots()]
+    responses: list[Response | None] = []
+    for start in range(0, len(requests), _AT_ONCE):
+        responses += await asyncio.gather(*map(answer, requests[start : start + _AT_ONCE]))
+    return [
+        AttemptEntry(stage=stage.name, slot=slot, number=1, started="", seconds=0.0, response=response)
+        for slot, response in enumerate(responses)
+        if response is not None
+    ]
 
 
 async def _probed(arm: Arm) -> list[AnyEntry]:
@@ -141,9 +163,14 @@ def _assumed(arm: Arm, plan: Plan, level: Level) -> ProbeEntry:
         max_choices=_CHOICES,
         logprobs=_LOGPROBS if scored else 0,
         logprobs_mode="raw" if scored else "unknown",
+        scores_prompts=scored and _scores_prompts(arm),
         counters=arm.role == "subject" and plan.metrics is not None,
     )
     return ProbeEntry(role=arm.role, capabilities=capabilities)
+
+
+def _scores_prompts(arm: Arm) -> bool:
+    return arm.api == "completions" and arm.engine.partition(":")[0] not in _SCORES_NO_PROMPTS
 
 
 def _likely(request: Request) -> Spending:
@@ -170,10 +197,12 @@ def _assumptions(plan: Plan, *, in_process: bool, level: Level, speed: float) ->
         return
     yield f"A server returns token ids and up to {_CHOICES} choices, and drafts 3 tokens a step."
     yield f"A token of text is {_BYTES_PER_TOKEN} bytes long."
-    if plan.arm("reference") is None:
+    if (plain := plan.arm("reference")) is None:
         return
     if level == "scored":
-        yield f"The reference takes token ids as prompts and reports {_LOGPROBS} logprobs a token (--assume scored)."
+        also = ", of a prompt's tokens too" if _scores_prompts(plain) else ""
+        told = f"{_LOGPROBS} logprobs a token{also}"
+        yield f"The reference takes token ids as prompts and reports {told} (--assume scored)."
     else:
         yield "The reference reports no logprobs (--assume sampled)."
     yield "Its words are spread like those of the embedded decoder; a target that is less sure of itself needs more."

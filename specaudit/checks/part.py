@@ -2,7 +2,8 @@
 
 Evidence of a part is evidence of its own: its stages have the names, its arms the roles that the inner check knows. So
 LAW5 judges every cell of its matrix as LAW1 would judge an audit of nothing else, and LAW6 holds its subject against
-one target and then against another, without a second statistics.
+one target and then against another, without a second statistics. Only the candidates among which prompts are chosen
+are tried once for all: that stage belongs to the audit.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 
 from specaudit.checks.interface import Budget, Check, budget_of
+from specaudit.checks.powered import STAGE as CANDIDATES
 from specaudit.checks.seeds import fits
 from specaudit.model.entries import (
     AnyEntry,
@@ -88,6 +90,10 @@ class Part:
                     entries.append(msgspec.structs.replace(entry, role=role_of[entry.role], capabilities=found))
                 case LawEntry() if self.revealed and entry.role in role_of:
                     entries.append(msgspec.structs.replace(entry, role=role_of[entry.role]))
+                case StageEntry() if entry.stage.name == CANDIDATES:
+                    entries.append(entry)
+                case AttemptEntry() | SnapshotEntry() if entry.stage == CANDIDATES:
+                    entries.append(entry)
                 case StageEntry() if entry.stage.name.startswith(self.prefix):
                     stage = _renamed(entry.stage, self._inner(entry.stage.name), role_of)
                     entries.append(msgspec.structs.replace(entry, stage=stage))
@@ -104,8 +110,8 @@ class Part:
     def next_stage(self, plan: Plan, evidence: Evidence) -> Stage | None:
         """Return the next stage that the part needs, under its name in the audit; None when it needs no more."""
         stage = self.check.next_stage(self.plan(plan), self.settings, self.evidence(evidence))
-        if stage is None:
-            return None
+        if stage is None or stage.name == CANDIDATES:
+            return stage
         return _renamed(stage, self.prefix + stage.name.removeprefix(f"{self.check.id}."), self.arms)
 
     def judge(self, evidence: Evidence, budget: Budget) -> Finding:

@@ -1,6 +1,6 @@
 """The state of requests, a row each, and the persistent batch, whose rows move when requests leave it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -85,9 +85,10 @@ class Rows:
         """Select rows."""
         return self._each(lambda column: column.rows(index) if isinstance(column, RowStreams) else column[index])
 
-    def join(self, others: "Rows") -> "Rows":
-        """Append rows; two-dimensional columns get the larger width."""
-        return Rows(**{one.name: _joined(getattr(self, one.name), getattr(others, one.name)) for one in fields(self)})
+    def join(self, *others: "Rows") -> "Rows":
+        """Append rows; two-dimensional columns get the largest width."""
+        every = (self, *others)
+        return Rows(**{one.name: _joined([getattr(rows, one.name) for rows in every]) for one in fields(self)})
 
     def make_room(self, name: str, width: int) -> None:
         """Widen a two-dimensional column to at least `width`, and then for some time to come."""
@@ -154,17 +155,20 @@ class PersistentBatch:
         rows.move(source, destination)
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _joined(columns: Sequence[Any]) -> Any:
+    first = columns[0]
     if isinstance(first, RowStreams):
-        return first.join(second)
+        return first.join(*columns[1:])
     if first.ndim == 1:
-        return np.concatenate([first, second])
-    width = max(first.shape[1], second.shape[1])
-    return np.concatenate([_widened(first, width), _widened(second, width)])
+        return np.concatenate(columns)
+    width = max(column.shape[1] for column in columns)
+    return np.concatenate([_widened(column, width) for column in columns])
 
 
 def _widened(column: NDArray[Any], width: int) -> NDArray[Any]:
     """Pad the second axis: with −1 where tokens are counted, with 0 where features are."""
+    if column.shape[1] == width:
+        return column
     pad = [(0, 0)] * column.ndim
     pad[1] = (0, width - column.shape[1])
     return np.pad(column, pad, constant_values=0 if column.dtype.kind == "f" else -1)

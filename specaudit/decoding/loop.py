@@ -313,9 +313,8 @@ class DecodingLoop:
         if self._planned is not None:
             self._decoder.accounting.waste(self._planned.tokens_for(over))
         rows = self._batch.rows.take(over)
-        for number, submission in self._submissions.items():
-            if (mine := np.flatnonzero(rows.submission == number)).size:
-                submission.take(rows.take(mine))
+        for number in np.unique(rows.submission).tolist():
+            self._submissions[number].take(rows.take(np.flatnonzero(rows.submission == number)))
         self._decoder.accounting.finish(
             stopped=int(rows.stopped.sum()),
             at_length=int((~rows.stopped & ~rows.broken).sum()),

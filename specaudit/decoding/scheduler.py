@@ -92,17 +92,17 @@ class Scheduler:
         self._trees = trees
         # Lowest slot on top.
         self._free = np.arange(slots)[::-1]
-        self._waiting: Rows | None = None
+        self._queue: list[Rows] = []
         self.preemptions = 0
 
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
-        return 0 if self._waiting is None else len(self._waiting)
+        return sum(map(len, self._queue))
 
     def queue(self, rows: Rows) -> None:
         """Put requests at the end of the queue."""
-        self._waiting = rows if self._waiting is None else self._waiting.join(rows)
+        self._queue.append(rows)
 
     def admit(self, batch: PersistentBatch, headroom: int) -> None:
         """Let waiting requests run, while there are slots, and memory for their tokens and `headroom` more each.
@@ -110,9 +110,10 @@ class Scheduler:
         Raises:
             ValueError: the first in the queue would not fit even alone.
         """
-        waiting = self._waiting
-        if waiting is None or not len(self._free):
+        if not self._queue or not len(self._free):
             return
+        waiting = self._queue[0].join(*self._queue[1:])
+        self._queue = [waiting]
         first = waiting.take(slice(len(self._free)))
         slots = self._free[::-1][: len(first)]
         room = self._cache.reserve(slots, first.lengths + 1 + headroom)
@@ -129,7 +130,7 @@ class Scheduler:
         admitted.slot[:] = slots[:count]
         batch.append(admitted)
         self._free = self._free[: len(self._free) - count]
-        self._waiting = waiting.take(slice(count, None)) if count < len(waiting) else None
+        self._queue = [waiting.take(slice(count, None))] if count < len(waiting) else []
 
     def plan(self, arrival: IntArray, unread: IntArray, drafts: IntArray, runs: BoolArray) -> Plan:
         """Choose who runs, in order of arrival until the token budget is spent.
@@ -200,7 +201,7 @@ class Scheduler:
         rows = rows.take(np.argsort(rows.arrival))
         rows.read[:] = 0
         rows.slot[:] = -1
-        self._waiting = rows if self._waiting is None else rows.join(self._waiting)
+        self._queue.insert(0, rows)
 
     def free(self, slots: IntArray) -> None:
         """Take slots back; the memory behind them is the caller's to release."""
@@ -208,6 +209,5 @@ class Scheduler:
 
     def withdraw(self, submission: int) -> None:
         """Forget the waiting requests of a submission."""
-        if self._waiting is not None:
-            kept = np.flatnonzero(self._waiting.submission != submission)
-            self._waiting = self._waiting.take(kept) if kept.size else None
+        kept = [rows.take(np.flatnonzero(rows.submission != submission)) for rows in self._queue]
+        self._queue = [rows for rows in kept if len(rows)]

@@ -97,11 +97,11 @@ class RowStreams:
         self._keys[index] = streams._keys
         self._counters[index] = streams._counters
 
-    def join(self, others: "RowStreams") -> "RowStreams":
-        """Append the rows of another batch."""
+    def join(self, *others: "RowStreams") -> "RowStreams":
+        """Append the rows of other batches."""
         joined = copy(self)
-        joined._keys = np.concatenate([self._keys, others._keys])
-        joined._counters = np.concatenate([self._counters, others._counters])
+        joined._keys = np.concatenate([self._keys, *(one._keys for one in others)])
+        joined._counters = np.concatenate([self._counters, *(one._counters for one in others)])
         return joined
 
 

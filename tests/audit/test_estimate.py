@@ -118,8 +118,10 @@ def test_what_is_asked_for_the_subjects_answers_counts_too() -> None:
     table = {"required": True, "tolerance": 0.3, "max_tokens": 16, "sampling": {"top_k": 4}}
     suite = Suite(name="depth", title="", alpha=0.02, checks={"LAW3": table})
     exact = estimate(small_audit(Path("nowhere"), suite=suite)).checks[0].spending
-    scored = of_servers(suite=suite).checks[0].spending
-    assert scored.requests > 10 * exact.requests
+    forced = of_servers(suite=suite).checks[0].spending
+    single = of_servers(suite=suite, engine="llamacpp").checks[0].spending
+    assert exact.requests < forced.requests < single.requests / 5
+    assert single.requests > 10 * exact.requests
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,22 @@ def test_every_shipped_suite_loads_and_demands_something(name: str) -> None:
     assert any(check.required for check in settings)
 
 
+@pytest.mark.parametrize("name", ["losslessness", "greedy", "parameters", "fp8", "seeds"])
+def test_the_release_gate_asks_as_much_as_every_family_alone(name: str) -> None:
+    gate, family = load_suite("release-gate"), load_suite(name)
+    assert gate.alpha <= family.alpha
+    assert gate.prompts == family.prompts or not family.prompts.candidates
+    assert gate.background == family.background or family.background is None
+    weaker = {"required", "tolerance", "prompts"}
+    for check_id, settings in family.checks.items():
+        ours, theirs = gate.checks[check_id], settings
+        assert {key: value for key, value in ours.items() if key not in weaker} == {
+            key: value for key, value in theirs.items() if key not in weaker
+        }
+        assert ours.get("tolerance", 0.0) <= theirs.get("tolerance", 0.0)
+        assert ours.get("prompts", 0) >= theirs.get("prompts", 0)
+
+
 def test_quick_is_shipped() -> None:
     assert "quick" in shipped()
 

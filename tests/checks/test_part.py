@@ -8,8 +8,11 @@ from specaudit.checks.interface import budget_of
 from specaudit.checks.law1.check import EmittedLaw
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.part import Part
+from specaudit.checks.powered import STAGE as CANDIDATES
+from specaudit.checks.powered import prompts_for
 from specaudit.checks.seeds import PARTS, SEEDS, first_seed
 from specaudit.model.finding import Verdict
+from specaudit.model.suite import PromptSettings
 from tests.checks.drive import engine
 from tests.model.builders import plan
 
@@ -34,8 +37,11 @@ class Halves(EmittedLaw):
         return [part.judge(evidence, budget) for part in self.parts(settings)]
 
 
-def audited(name="reference"):
+def audited(name="reference", candidates=0):
     header = plan("LAW9", alpha=1e-3, metrics="in process")
+    header = msgspec.structs.replace(
+        header, suite=msgspec.structs.replace(header.suite, prompts=PromptSettings(candidates=candidates))
+    )
     engines = {"subject": engine(name), "reference": engine(draft_tokens=0)}
     return stages.drive(Halves(), SETTINGS, header, engines, reveal=True, hidden={role: {} for role in engines})
 
@@ -86,3 +92,11 @@ def test_arms_may_have_other_roles_within():
     assert within.capabilities["subject"] == evidence.capabilities["reference"]
     stage = part.next_stage(evidence.plan, type(evidence)(evidence.entries[:4]))
     assert {planned.arm for planned in stage.slots()} == {"subject"}  # the pilot asks what stands for the reference
+
+
+def test_prompts_are_chosen_once_for_all_parts():
+    evidence = audited(candidates=3)
+    assert next(iter(evidence.stages)) == CANDIDATES
+    assert len(evidence.stages[CANDIDATES].prompts) == 3
+    asked = {evidence.stages[name].prompts for name in evidence.stages if name != CANDIDATES}
+    assert asked == {prompts_for(evidence.plan, evidence, SETTINGS.prompts, 0)}
