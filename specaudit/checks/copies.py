@@ -190,8 +190,8 @@ def _has_choices(draws: Draws) -> bool:
 
 def _strata(draws: Draws) -> NDArray[np.int64]:
     """A number for each prompt and length that was asked for `[N]`: only answers to like requests are compared."""
-    like = np.column_stack([draws.prompt_index, draws.asked])
-    number: NDArray[np.int64] = np.unique(like, axis=0, return_inverse=True)[1].ravel()
+    like = draws.prompt_index * (draws.asked.max(initial=0) + 1) + draws.asked
+    number: NDArray[np.int64] = np.unique(like, return_inverse=True)[1]
     return number
 
 

@@ -60,6 +60,16 @@ class LawTable:
         # Kept tokens in doubt are the least likely ones: the last of them stands for all.
         return len(cells) - 1 if in_doubt else self._width - 1
 
+    def cells(self, contexts: Sequence[int], tokens: Sequence[Token]) -> NDArray[np.int64]:
+        """Return the cell of each token in its context `[N]`."""
+        listed = self._cells
+        found = np.array(
+            [listed[at].get(token, -1) for at, token in zip(contexts, tokens, strict=True)], dtype=np.int64
+        )
+        for place in np.flatnonzero(found < 0).tolist():
+            found[place] = self.cell(contexts[place], tokens[place])
+        return found
+
     def hidden(self) -> NDArray[np.float64]:
         """Return what sharing a cell can hide of each context's total variation `[C]`."""
         edge = False if self.table.edge is None else self.table.edge

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import msgspec
 import numpy as np
@@ -151,6 +152,13 @@ class Scoring:
         self.tokens.append(token)
         self.context.append(law)
 
+    def extend(self, completion: int, tokens: Sequence[Token], laws: Sequence[int]) -> None:
+        """Add the first tokens of a completion, each by the number of the law that it was emitted under."""
+        self.completion.extend(repeat(completion, len(laws)))
+        self.depth.extend(range(len(laws)))
+        self.tokens.extend(tokens[: len(laws)])
+        self.context.extend(laws)
+
     def lose(self, completion: int, depths: Iterable[int]) -> None:
         """Note that tokens of a completion, or their laws, are not known."""
         self.unscored += depths
@@ -190,7 +198,7 @@ class Scoring:
             laws=laws,
             completions=Completions(
                 context=np.array(self.context),
-                cell=np.array([laws.cell(law, token) for law, token in zip(self.context, self.tokens, strict=True)]),
+                cell=laws.cells(self.context, self.tokens),
                 uniform=position_uniforms(seed, np.array(self.completion) + first, depth),
                 lengths=lengths,
                 lost=np.zeros(len(rows), dtype=np.int64),
@@ -223,25 +231,44 @@ def walk(
         drafts=None if drafts is None else [],
         raw=None if raw is None else [],
     )
-    number: dict[Key, int] = {}
-    for row, one in enumerate(emitted):
-        if one.tokens is None:
-            scoring.lose(row, range(one.asked))
-            continue
-        key = laws.start(one.prompt)
-        for depth, token in enumerate(one.tokens):
-            if key not in number:
-                law = laws.next_law(key)
-                if law is None:
-                    break
+    number: dict[Key, int | None] = {}
+
+    def numbered(key: Key) -> int | None:
+        """The number of the law in a context; None where it is not known."""
+        if key not in number:
+            law = laws.next_law(key)
+            number[key] = None
+            if law is not None:
                 number[key] = scoring.add_law(
                     law,
                     None if edges is None else edges[key],
                     None if drafts is None else drafts.next_law(key),
                     None if raw is None else raw.next_law(key),
                 )
-            scoring.add(row, depth, token, number[key])
-            key = laws.after(key, token)
+                keys.append(key)
+                behind.append({})
+        return number[key]
+
+    keys: list[Key] = []
+    # What each is followed by: most completions go where others went before.
+    behind: list[dict[Token, int | None]] = []
+    for row, one in enumerate(emitted):
+        if one.tokens is None:
+            scoring.lose(row, range(one.asked))
+            continue
+        here = numbered(laws.start(one.prompt)) if one.tokens else None
+        passed: list[int] = []
+        for token in one.tokens:
+            if here is None:
+                break
+            passed.append(here)
+            if len(passed) == len(one.tokens):
+                break
+            followed = behind[here]
+            if token not in followed:
+                followed[token] = numbered(laws.after(keys[here], token))
+            here = followed[token]
+        scoring.extend(row, one.tokens, passed)
     return scoring
 
 

@@ -5,9 +5,9 @@ influence on any finding.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,7 @@ class Evidence:
         """What the audit may cost, and how fast it may ask, since it was last begun or resumed."""
         self._snapshots: dict[tuple[str, str], dict[int, SnapshotEntry]] = {}
         self._attempts: dict[str, dict[int, list[AttemptEntry]]] = {}
+        self._draws: dict[tuple[str, ...], dict[Role, Draws]] = {}
         for entry in self.entries:
             self._index(entry)
 
@@ -165,34 +166,38 @@ class Evidence:
 
         A completion that ended early for any reason but a stop (cut short, wrong cap) counts as lost: what
         would have followed is unknown. Of the others, the tokens of the segment that the plan names are returned;
-        those that never reached it are left out.
+        those that never reached it are left out. They are worked out once.
         """
-        planned: dict[Role, int] = {}
-        rows: dict[Role, list[_Row]] = {}
-        width = 0
+        if stages not in self._draws:
+            self._draws[stages] = self._drawn(stages)
+        return dict(self._draws[stages])
+
+    def _drawn(self, stages: Iterable[str]) -> dict[Role, Draws]:
         places = [
             (name, slot, item)
             for name in stages
             for slot, item in enumerate(self.stages[name].slots())
             if item.arm != "background"
         ]
+        segment = self.plan.segment if places else "all"
+        arms = {item.arm: _Collected(exact=self._counts_tokens(item.arm)) for _, _, item in places}
+        width = max((item.request.max_tokens for _, _, item in places), default=0)
         for place, (name, slot, item) in enumerate(places):
-            request = item.request
-            width = max(width, request.max_tokens)
-            kept = rows.setdefault(item.arm, [])
-            asked = bool(self.attempts_at(name, slot))  # what was never asked is no loss
-            planned[item.arm] = planned.get(item.arm, 0) + asked * request.n
+            request, arm = item.request, arms[item.arm]
+            arm.planned += bool(self.attempts_at(name, slot)) * request.n  # what was never asked is no loss
             response = self.response(name, slot)
+            before = len(arm.tokens)
             for completion in response.completions[: request.n] if response else ():
-                exact, judged = self._counts_tokens(item.arm), only(completion, self.plan.segment)
-                if not exact and not begun(judged):
-                    planned[item.arm] -= 1
-                elif (tokens := ended(judged, request.max_tokens, exact=exact)) is not None:
-                    kept.append(_Row(place, item.prompt_index, request.max_tokens, tokens))
-        seen = {token for kept in rows.values() for row in kept for token in row.tokens}
+                judged = only(completion, segment)
+                if not arm.exact and not begun(judged):
+                    arm.planned -= 1
+                elif (tokens := ended(judged, request.max_tokens, exact=arm.exact)) is not None:
+                    arm.tokens.append(tokens)
+            arm.requests.append((len(arm.tokens) - before, place, item.prompt_index, request.max_tokens))
+        seen = set(chain.from_iterable(chain.from_iterable(arm.tokens for arm in arms.values())))
         vocabulary = tuple(sorted(seen, key=lambda token: (isinstance(token, str), token)))
         code = {token: index for index, token in enumerate(vocabulary)}
-        return {role: _draws(kept, code, vocabulary, planned[role], width) for role, kept in rows.items()}
+        return {role: _draws(arm, code, vocabulary, width) for role, arm in arms.items()}
 
     def _counts_tokens(self, role: Role) -> bool:
         """True if the tokens of an arm's completions are all that it generated, and its own."""
@@ -201,31 +206,29 @@ class Evidence:
         return self.plan.segment == "all" and whole
 
 
-class _Row(NamedTuple):
-    """One completion that came back whole."""
+@dataclass(kw_only=True)
+class _Collected:
+    """The completions of an arm that came back whole."""
 
-    slot: int
-    prompt_index: int
-    asked: int
-    tokens: tuple[Token, ...]
+    exact: bool
+    """Their tokens are all that was generated."""
+    planned: int = 0
+    tokens: list[tuple[Token, ...]] = field(default_factory=list)
+    requests: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """How many of each request, and its slot, prompt and cap."""
 
 
-def _draws(
-    rows: list[_Row],
-    code: dict[Token, int],
-    vocabulary: tuple[Token, ...],
-    planned: int,
-    width: int,
-) -> Draws:
-    lengths = np.array([len(row.tokens) for row in rows], dtype=np.int64)
-    tokens = np.full((len(rows), width), END, dtype=np.int64)
-    flat = np.fromiter((code[token] for row in rows for token in row.tokens), dtype=np.int64, count=int(lengths.sum()))
-    tokens[np.arange(width) < lengths[:, None]] = flat
+def _draws(arm: _Collected, code: dict[Token, int], vocabulary: tuple[Token, ...], width: int) -> Draws:
+    count, slot, prompt, asked = np.array(arm.requests, dtype=np.int64).reshape(-1, 4).T
+    lengths = np.fromiter(map(len, arm.tokens), dtype=np.int64, count=len(arm.tokens))
+    tokens = np.full((len(lengths), width), END, dtype=np.int64)
+    flat = map(code.__getitem__, chain.from_iterable(arm.tokens))
+    tokens[np.arange(width) < lengths[:, None]] = np.fromiter(flat, dtype=np.int64, count=int(lengths.sum()))
     return Draws(
         tokens=tokens,
-        prompt_index=np.array([row.prompt_index for row in rows], dtype=np.int64),
-        slot=np.array([row.slot for row in rows], dtype=np.int64),
-        asked=np.array([row.asked for row in rows], dtype=np.int64),
+        prompt_index=prompt.repeat(count),
+        slot=slot.repeat(count),
+        asked=asked.repeat(count),
         vocabulary=vocabulary,
-        planned=planned,
+        planned=arm.planned,
     )

@@ -69,10 +69,14 @@ def excess_p(events: int, trials: int, other_events: int, other_trials: int) -> 
     """
     _check_proportion(events, trials)
     _check_proportion(other_events, other_trials)
-    from scipy.stats import fisher_exact
-
-    table = np.array([[events, trials - events], [other_events, other_trials - other_events]])
-    return float(fisher_exact(table, alternative="greater").pvalue)
+    both = events + other_events
+    # Weights of the hypergeometric law over its support, from the ratios of neighbours.
+    least, most = max(0, both - other_trials), min(both, trials)
+    k = np.arange(least, most, dtype=np.float64)
+    ratios = (both - k) * (trials - k) / ((k + 1) * (other_trials - both + k + 1))
+    logs = np.concatenate([np.zeros(1), np.log(ratios).cumsum()])
+    weights = np.exp(logs - logs.max())
+    return min(1.0, float(weights[events - least :].sum() / weights.sum()))
 
 
 def ratio_interval(numerators: npt.ArrayLike, denominators: npt.ArrayLike, confidence: float) -> Interval:

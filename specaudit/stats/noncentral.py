@@ -7,6 +7,8 @@ out. `scipy.special.chndtr` would not do: it is NaN for the largest arguments, a
 (scipy issue 12731).
 """
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaln, ndtr, xlogy
@@ -27,6 +29,7 @@ def noncentral_cdf(x: float, dof: int, noncentrality: float) -> float:
     return float(weights @ gammainc(dof / 2 + j, x / 2))
 
 
+@lru_cache(maxsize=4096)  # whoever plans asks for the same few again and again
 def noncentrality_at(x: float, dof: int, probability: float) -> float:
     """The λ with P(χ'²_dof(λ) ≤ x) = `probability`; 0 if x is too small for any, infinite if x is.
 

@@ -1,4 +1,4 @@
-"""Carry out a check's stages against decoders in this process, one request after another."""
+"""Carry out a check's stages against decoders in this process."""
 
 from specaudit.calibrate import drive as stages
 from specaudit.calibrate.drive import Spoil
@@ -33,7 +33,7 @@ def drive(
     return stages.drive(
         check,
         settings,
-        plan(check.id, alpha=1e-3, metrics="in process", seed=seed),
+        plan(check.id, alpha=1e-3, metrics="in process", seed=seed, concurrency=8),
         {"subject": subject, "reference": engine(draft_tokens=0)},
         reveal=reveal,
         hidden={"subject": {**hidden, "tokens": subject_tokens}, "reference": hidden},

@@ -26,6 +26,9 @@ _BINS = 8
 _CHUNK = 32
 """Pairs after which transitions are learnt."""
 
+_SPAN = 4096
+"""Pairs that are bet on together; a multiple of a chunk. It bounds the memory."""
+
 _PRIOR = 2.0
 """Transitions of every kind that are taken for seen in both arms, which shrinks what few pairs suggest."""
 
@@ -70,11 +73,9 @@ def bet_on_pairs(settings: LawSettings, evidence: Evidence, *, alpha: float, gro
         if {"subject", "reference"} <= draws.keys():
             rows = _paired(draws["subject"], draws["reference"], grouped)
             ours, theirs = (_ranked(draws[role], mine, ranks, length) for role, mine in zip(_ARMS, rows, strict=True))
-            for first in range(0, len(ours), _CHUNK):
-                chunk = ours[first : first + _CHUNK], theirs[first : first + _CHUNK]
-                seen = whole.cells(*chunk)
-                process.fold(*(_cells(arm, depths, cell) for arm, cell in zip(chunk, seen, strict=True)))
-                whole.learn(*chunk)
+            for first in range(0, len(ours), _SPAN):
+                span = ours[first : first + _SPAN], theirs[first : first + _SPAN]
+                process.fold(*(_cells(arm, depths, seen) for arm, seen in zip(span, whole.follow(*span), strict=True)))
             pairs += len(ours)
     return summed_up(process, [length] * pairs, alpha) if pairs else None
 
@@ -89,29 +90,35 @@ class _Resemblance:
 
     def __init__(self) -> None:
         self._counts = np.full((2, _RANKS + 1, _RANKS), _PRIOR)
-        self._recent = np.empty((0, 0), dtype=np.int64)
+        self._recent = np.empty((2, 0, 0), dtype=np.int64)
 
-    def cells(self, ours: Rows, theirs: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Cells of the next pairs in either arm, each `[N]`."""
-        if not len(self._recent):
-            return np.zeros(len(ours), np.int64), np.zeros(len(theirs), np.int64)
-        laws = np.log(self._counts / self._counts.sum(axis=2, keepdims=True))
-        ratio = laws[0] - laws[1]
-        quantiles = np.quantile(self._scores(ratio, self._recent), np.arange(1, _BINS) / _BINS)
-        first, second = (np.searchsorted(quantiles, self._scores(ratio, arm)) for arm in (ours, theirs))
-        return first, second
+    def follow(self, ours: Rows, theirs: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Cells of the next pairs in either arm, each `[N]`, chunk by chunk as what was before is learnt."""
+        steps = [np.stack([_before(rows), rows]) for rows in (ours, theirs)]
+        cells = np.zeros((2, len(ours)), dtype=np.int64)
+        for first in range(0, len(ours), _CHUNK):
+            chunk = slice(first, first + _CHUNK)
+            if self._recent.size:
+                laws = np.log(self._counts / self._counts.sum(axis=2, keepdims=True))
+                ratio = laws[0] - laws[1]
+                quantiles = np.quantile(_scores(ratio, self._recent), np.arange(1, _BINS) / _BINS)
+                for arm, rows in enumerate(steps):
+                    cells[arm, chunk] = np.searchsorted(quantiles, _scores(ratio, rows[:, chunk]))
+            self._learn([rows[:, chunk] for rows in steps])
+        return cells[0], cells[1]
 
-    def learn(self, ours: Rows, theirs: Rows) -> None:
-        """Count the transitions of pairs that were bet on."""
-        for counts, rows in zip(self._counts, (ours, theirs), strict=True):
-            np.add.at(counts, (_before(rows), rows), 1)
-        kept = [part for part in (self._recent, ours, theirs) if len(part)]
-        self._recent = np.concatenate(kept)[-_RECENT:]
+    def _learn(self, steps: list[Rows]) -> None:
+        """Count the transitions `[2, N, T]` of pairs whose cells are settled."""
+        for counts, (before, rows) in zip(self._counts, steps, strict=True):
+            np.add.at(counts, (before, rows), 1)
+        kept = [part for part in (self._recent, *steps) if part.size]
+        self._recent = np.concatenate(kept, axis=1)[:, -_RECENT:]
 
-    @staticmethod
-    def _scores(ratio: NDArray[np.float64], rows: Rows) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = ratio[_before(rows), rows].sum(axis=1)
-        return scores
+
+def _scores(ratio: NDArray[np.float64], steps: Rows) -> NDArray[np.float64]:
+    """The logarithm of a ratio of likelihoods `[N]` of completions, from their transitions `[2, N, T]`."""
+    scores: NDArray[np.float64] = ratio[steps[0], steps[1]].sum(axis=1)
+    return scores
 
 
 def _before(rows: Rows) -> Rows:

@@ -166,8 +166,8 @@ def _positions(evidence: Evidence) -> Iterator[tuple[Context, TokenLogprobs]]:
     """Every context in which the reference told logprobs, with these."""
     for name in (*evidence.parts(TREE), *(stage for stage in (PILOT,) if stage in evidence.stages)):
         for _, planned, response in evidence.answered(name, "reference"):
+            prompt = prompt_context(evidence, planned.request.prompt)
             for completion in response.completions if response is not None else ():
-                prompt = prompt_context(evidence, planned.request.prompt)
                 told, tokens = completion.logprobs or (), completion.tokens or ()
                 for depth, position in enumerate(told[: len(tokens)]):
                     yield (*prompt, *tokens[:depth]), position

@@ -187,7 +187,7 @@ def test_a_prompt_whose_pilot_was_lost_is_not_taken_for_compared():
     def spoil(planned, response):
         return None if planned.prompt_index == 1 and planned.request.n > 1 and planned.arm == "reference" else response
 
-    settings = msgspec.structs.replace(SMALL, prompts=2)
+    settings = msgspec.structs.replace(SMALL, prompts=2, max_completions=2000)
     finding = judge(drive(CHECK, settings, engine(), spoil=spoil, **SAMPLED), settings)
     assert finding.verdict is Verdict.INCONCLUSIVE
 
