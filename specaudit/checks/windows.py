@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from specaudit.checks.memo import once
 from specaudit.counters.acceptance import Acceptance, acceptance
 from specaudit.counters.answer_windows import answer_window
 from specaudit.counters.answers import AnswerError, read_answer, read_steps
@@ -195,6 +196,7 @@ def rare_paths(tolerance: float, taken: Acceptance | None) -> tuple[str, ...]:
     )
 
 
+@once
 def _readings(evidence: Evidence, stage: str) -> dict[int, tuple[Reading, ...] | str]:
     """The readings of all replicas by block, those of each page behind one another, or why there are none.
 

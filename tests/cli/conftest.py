@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import stamina
 
 from specaudit.cli.main import main
+from specaudit.engines.pace import ATTEMPTS
 from tests.cli.steady import Ran
 
 COLOURS = ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE")
@@ -16,14 +18,15 @@ Specaudit = Callable[..., Ran]
 
 @pytest.fixture(autouse=True)
 def a_bare_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty working directory, 80 columns, and no settings from the environment."""
+    """An empty working directory, 80 columns, no settings from the environment, and no pause before asking again."""
     for name in os.environ:
         if name.startswith(("SPECAUDIT_", "OPENAI_", "GITHUB_")) or name in COLOURS:
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
     handler = signal.getsignal(signal.SIGTERM)
-    yield tmp_path
+    with stamina.set_testing(True, attempts=ATTEMPTS - 1):
+        yield tmp_path
     signal.signal(signal.SIGTERM, handler)
 
 

@@ -24,7 +24,7 @@ def servers() -> Iterator[dict[str, Server]]:
     processes = {
         "plain": start("--draft-tokens", "0"),
         "speculating": start(),
-        "limited": start("--rate-limit", "600"),
+        "limited": start("--rate-limit", "1200"),
     }
     try:
         yield {name: ready(process) for name, process in processes.items()}
@@ -82,7 +82,7 @@ def test_a_server_that_limits_the_rate_loses_no_sample(
 
 
 def test_at_an_allowed_pace_nothing_is_refused(specaudit: Specaudit, servers: dict[str, Server]) -> None:
-    ran = specaudit(*RUN, "--select", "GRD1", "--rpm", 580, "--concurrency", 8, "-q", *against(servers, "limited"))
+    ran = specaudit(*RUN, "--select", "GRD1", "--rpm", 1160, "--concurrency", 8, "-q", *against(servers, "limited"))
     assert ran.code == 0
     assert all(attempt.failure is None for attempt in read_evidence(Path("out")).attempts())
 

@@ -2,7 +2,7 @@ import asyncio
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specaudit.counters.read import read_page
@@ -75,9 +75,11 @@ SPARSE_WORLD = World(name="sparse", target=SPARSE, drafter=SmallModel(model=UNIF
 
 
 class TestSeeds:
+    @settings(max_examples=40)
     @given(n=st.integers(1, 12), seed=st.integers(-(2**70), 2**70))
     def test_choice_i_is_drawn_with_seed_plus_i(self, n, seed):
-        assert tokens(n=n, seed=seed) == [tokens(seed=seed + i)[0] for i in range(n)]
+        subject = engine()
+        assert tokens(subject, n=n, seed=seed) == [tokens(subject, seed=seed + i)[0] for i in range(n)]
 
     def test_neither_earlier_requests_nor_neighbours_matter(self):
         subject = engine()
@@ -179,7 +181,7 @@ class TestPrompts:
 
     @given(st.text(max_size=8))
     def test_any_text_has_tokens(self, text):
-        answer = ask(prompt=text)
+        answer = ask(prompt=text, max_tokens=1)
         assert len(answer.prompt_token_ids) == answer.prompt_tokens == len(text)
         assert all(0 <= token < 4 for token in answer.prompt_token_ids)
 
@@ -296,6 +298,7 @@ def test_a_bad_request_is_refused_before_anything_is_counted(changes, said):
 
 
 class TestCounters:
+    @settings(max_examples=30)
     @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 9), st.booleans()), max_size=6))
     def test_the_page_moves_by_what_is_emitted(self, requests):
         subject = engine()
