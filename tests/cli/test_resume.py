@@ -139,7 +139,7 @@ def command(*arguments: object) -> subprocess.Popen[str]:
 
 def test_of_two_processes_that_resume_one_is_refused(tmp_path: Path) -> None:
     suite = tmp_path / "long.toml"
-    suite.write_text(SMALL.read_text().replace("prompts = 12", "prompts = 400"))
+    suite.write_text(SMALL.read_text().replace("prompts = 12", "prompts = 200"))
     first = command("run", "--suite", suite, "--out", "out", "-q")
     wait_for(Path("out", FILE_NAME), lambda text: text.count("\n") > 20)
     first.kill()
@@ -157,7 +157,7 @@ def test_of_two_processes_that_resume_one_is_refused(tmp_path: Path) -> None:
 
 
 def wait_for(path: Path, there: Callable[[str], bool]) -> None:
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     while not (path.exists() and there(path.read_text())):
         assert time.monotonic() < deadline
         time.sleep(0.005)
