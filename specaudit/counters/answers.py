@@ -6,7 +6,7 @@ The readers are pure: they take decoded JSON and return counts, or None where th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from specaudit.counters.steps import steps_taken
@@ -86,16 +86,7 @@ def read_vllm(answer: Mapping[str, Any]) -> AnswerCounts | None:
     _hold(
         "accepted drafts", counts.accepted, sum(i * steps for i, steps in enumerate(histogram)) if histogram else None
     )
-    for name, stated, per_step in (
-        ("draft tokens", counts.draft_tokens, drafted),
-        ("accepted drafts", counts.accepted, accepted),
-    ):
-        _hold(name, stated, None if per_step is None else sum(per_step))
-    if drafted is not None and accepted is not None:
-        if len(drafted) != len(accepted):
-            raise AnswerError(f"the answer lists {len(drafted)} drafts and {len(accepted)} verifications")
-        if any(took > had for took, had in zip(accepted, drafted, strict=True)):
-            raise AnswerError("the answer has a step that accepted more than was drafted")
+    _hold_lists(counts)
     return counts
 
 
@@ -128,7 +119,9 @@ def read_sglang(answer: Mapping[str, Any]) -> AnswerCounts | None:
 
 
 def read_llamacpp(answer: Mapping[str, Any]) -> AnswerCounts | None:
-    """Read `timings`; `draft_n` counts drafts behind a mismatch too, and steps are not told.
+    """Read `timings`; `draft_n` counts drafts behind a mismatch too.
+
+    Steps are told by streams only, whose timings grow token by token: the adapter takes their differences.
 
     Raises:
         AnswerError: The fields contradict each other or are no counts.
@@ -136,12 +129,16 @@ def read_llamacpp(answer: Mapping[str, Any]) -> AnswerCounts | None:
     fields = _object(answer, "timings")
     if fields is None or "draft_n" not in fields:
         return None
-    return AnswerCounts(
+    counts = AnswerCounts(
         engine="llamacpp",
         completion_tokens=_count(fields, "predicted_n"),
         draft_tokens=_count(fields, "draft_n"),
         accepted=_count(fields, "draft_n_accepted"),
+        drafted_per_step=_counts(fields, "drafted_per_step"),
+        accepted_per_step=_counts(fields, "accepted_per_step"),
     )
+    _hold_lists(counts)
+    return replace(counts, steps=sum(map(bool, counts.drafted_per_step))) if counts.drafted_per_step else counts
 
 
 def read_steps(answer: Mapping[str, Any]) -> AnswerCounts | None:
@@ -281,6 +278,21 @@ def _number(fields: Mapping[str, Any], name: str) -> float | None:
 def _reaching(histogram: Sequence[int]) -> tuple[int, ...]:
     """`[K]`, how many steps accepted at least i+1 drafts, from how many accepted 0, 1, …, K."""
     return tuple(sum(histogram[i:]) for i in range(1, len(histogram)))
+
+
+def _hold_lists(counts: AnswerCounts) -> None:
+    """Refuse lists of steps that contradict the sums or each other."""
+    drafted, accepted = counts.drafted_per_step, counts.accepted_per_step
+    for name, stated, per_step in (
+        ("draft tokens", counts.draft_tokens, drafted),
+        ("accepted drafts", counts.accepted, accepted),
+    ):
+        _hold(name, stated, None if per_step is None else sum(per_step))
+    if drafted is not None and accepted is not None:
+        if len(drafted) != len(accepted):
+            raise AnswerError(f"the answer lists {len(drafted)} drafts and {len(accepted)} verifications")
+        if any(took > had for took, had in zip(accepted, drafted, strict=True)):
+            raise AnswerError("the answer has a step that accepted more than was drafted")
 
 
 def _hold(name: str, stated: int | None, summed: int | None) -> None:

@@ -1,8 +1,9 @@
 """llama.cpp's server (builds 10434 to 11549): `/completion` natively, `/v1/chat/completions` in OpenAI's form.
 
 Of `/completion` come token ids (`return_tokens`), logprobs of as many tokens as asked for, before its samplers
-(`n_probs`), and in `timings` what was drafted and accepted. A text is tokenized by the server first (`/tokenize`), so
-that prompts are token ids. Its logprobs are wrong where tokens were drafted: they are passed on as they come.
+(`n_probs`), and in `timings` what was drafted and accepted: of every step, where answers are streams
+(`timings_per_token`). A text is tokenized by the server first (`/tokenize`), so that prompts are token ids. Its
+logprobs are wrong where tokens were drafted: they are passed on as they come.
 
 `--engine llamacpp:adaptive_target=0.3` turns on a sampler that no other engine has; any name of `FURTHER` can be set.
 """
@@ -19,6 +20,7 @@ from specaudit.engines.adapter import Adapter, Sign
 from specaudit.engines.form import Fields
 from specaudit.engines.interface import Access
 from specaudit.engines.llamacpp_answer import read_completions
+from specaudit.engines.llamacpp_forcing import apart, forced, grammar_of
 from specaudit.engines.openai_form import OpenAIForm
 from specaudit.engines.server import ServerEngine
 from specaudit.engines.server import build as build_server
@@ -109,19 +111,23 @@ class CompletionForm:
         missing = [name for name in request.sampling.changed if name in ("bad_words", "allowed_token_ids", "grammar")]
         missing += ["stop_token_ids"] if request.stop_token_ids else []
         missing += ["min_tokens"] if request.min_tokens else []
-        missing += ["logprobs of the prompt"] if request.score_from is not None else []
+        generated = request.score_from is None or (request.score_from and request.n == 1 and forced(request))
+        missing += [] if generated else ["logprobs of a text, of a first token, or beside several choices"]
         return f"{NAME} has no {', '.join(missing)}, which this request needs." if missing else ""
 
     def fields(self, request: Request, manner: Manner) -> Fields:
         """Return everything that is to be said, every sampling parameter with it."""
         sampling = request.sampling
         further = {**FURTHER, **self.options}
+        scored = forced(request)
         fields: Fields = {
-            "prompt": request.prompt,
-            "n_predict": request.max_tokens,
+            "prompt": request.prompt[: request.score_from] if scored else request.prompt,
+            "n_predict": len(scored) + request.max_tokens,
+            **({"grammar": grammar_of(scored)} if scored else {}),
             **({"n_cmpl": request.n} if request.n > 1 else {}),
             "seed": request.seed,
             "stream": manner.stream,
+            "timings_per_token": manner.stream,
             **{name: getattr(sampling, name) for name in NEUTRAL},
             **further,
             "samplers": (*SAMPLERS, *(["adaptive_p"] if further["adaptive_target"] >= 0 else [])),
@@ -149,7 +155,7 @@ class CompletionForm:
         """
         prompt = request.prompt if isinstance(request.prompt, tuple) else None
         logprobs = request.logprobs is not None
-        return read_completions(answered.objects, prompt=prompt, logprobs=logprobs)
+        return apart(read_completions(answered.objects, prompt=prompt, logprobs=logprobs), request)
 
     async def prepared(self, client: HttpClient, request: Request) -> Request:
         """Return the request with its text as the server tokenizes it, asked once for each text.

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from specaudit.engines.llamacpp_steps import steps_in
+from specaudit.engines.native_answer import converted, position, total
 from specaudit.engines.openai_answer import TokenId
 from specaudit.engines.openai_speculation import speculation_in
-from specaudit.model.completion import Completion, Response, Timings, TokenLogprobs
+from specaudit.model.completion import Completion, Response, Timings
 from specaudit.model.request import Token
 
 _ENDS = {"limit": "length", "eos": "stop", "word": "stop"}
@@ -50,44 +52,46 @@ def read_completions(answer: Sequence[dict[str, Any]], *, prompt: tuple[int, ...
     Raises:
         ValueError: it is not of the form, or a choice did not come to its end; the message says where.
     """
-    try:
-        pieces = msgspec.convert(list(answer), list[_Piece])
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error
     choices: dict[int, list[_Piece]] = {}
-    for piece in pieces:
+    for piece in converted(list(answer), list[_Piece]):
         choices.setdefault(piece.index, []).append(piece)
     if any(parts[-1].stop_type is None for parts in choices.values()):
         raise ValueError("a completion has no stop_type: it did not come to its end")
-    last = [parts[-1] for _, parts in sorted(choices.items())]
-    predicted = [piece.tokens_predicted for piece in last if piece.tokens_predicted is not None]
+    whole = [parts for _, parts in sorted(choices.items())]
+    last = [parts[-1] for parts in whole]
     return Response(
-        completions=tuple(_completion(parts, logprobs) for _, parts in sorted(choices.items())),
+        completions=tuple(_completion(parts, logprobs) for parts in whole),
         prompt_token_ids=prompt,
         prompt_tokens=last[0].tokens_evaluated if last else None,
-        completion_tokens=sum(predicted) if len(predicted) == len(last) else None,
+        completion_tokens=total([piece.tokens_predicted for piece in last]),
         cached_tokens=_count(last[0].timings, "cache_n") if last else None,
-        speculation=speculation_in({"timings": last[0].timings}) if len(last) == 1 else None,
+        speculation=_speculation(whole[0]) if len(whole) == 1 else None,
     )
+
+
+def _speculation(parts: Sequence[_Piece]) -> dict[str, Any] | None:
+    """What the timings of an answer tell, with the steps that those of a stream add up to."""
+    told = speculation_in({"timings": parts[-1].timings})
+    steps = steps_in((len(part.tokens), part.timings) for part in parts) if len(parts) > 1 else None
+    return told if told is None or steps is None else {"timings": told["timings"] | steps}
 
 
 def _completion(parts: Sequence[_Piece], logprobs: bool) -> Completion:
     end = parts[-1]
     tokens: tuple[Token, ...] = tuple(token for part in parts for token in part.tokens)
-    positions = [position for part in parts for position in part.completion_probabilities]
+    told = [
+        position(one.id, one.logprob, [(other.id, other.logprob) for other in one.top_logprobs])
+        for part in parts
+        for one in part.completion_probabilities
+    ]
     timings = end.timings or {}
     return Completion(
         tokens=tokens,
         text="".join(part.content for part in parts),
         finish_reason=_ENDS.get(end.stop_type or "", end.stop_type),
-        logprobs=tuple(map(_position, positions)) if logprobs else None,
+        logprobs=tuple(told) if logprobs else None,
         timings=Timings(prefill=_seconds(timings, "prompt_ms"), decode=_seconds(timings, "predicted_ms")),
     )
-
-
-def _position(position: _Position) -> TokenLogprobs:
-    likely = [(entry.id, entry.logprob) for entry in position.top_logprobs if entry.logprob is not None]
-    return TokenLogprobs(token=position.id, logprob=position.logprob, top=tuple(sorted(likely, key=lambda e: -e[1])))
 
 
 def _seconds(timings: dict[str, Any], name: str) -> float | None:

@@ -137,8 +137,12 @@ class Prober:
         return found
 
     async def _scores_prompts(self, logprobs: int) -> bool:
-        """True if the server tells the logprobs of a prompt's own tokens, as many as of generated ones."""
-        request = msgspec.structs.replace(probing(logprobs=logprobs), score_from=1)
+        """True if the server tells the logprobs of a prompt's own tokens, as many as of generated ones.
+
+        Where it has to generate these once more (llama.cpp), it tells none on verification steps; the prompt repeats
+        itself so that n-gram drafters draft there too.
+        """
+        request = msgspec.structs.replace(probing(prompt=f"{PROMPT} {PROMPT}", logprobs=logprobs), score_from=1)
         response = await self._asker.answers(request, "logprobs of the prompt")
         scores = response.scores if response is not None else None
         return bool(scores) and all(len(score.top) >= logprobs for score in scores or ())

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from specaudit.engines.native_answer import Likely, converted, positions, total
 from specaudit.engines.openai_answer import TokenId
 from specaudit.engines.openai_speculation import speculation_in
 from specaudit.model.completion import Completion, Response, TokenLogprobs
@@ -51,31 +52,26 @@ def read_generated(answer: Sequence[dict[str, Any]], *, streamed: bool, request:
     Raises:
         ValueError: it is not of the form, or a choice did not come to its end; the message says where.
     """
-    try:
-        read = msgspec.convert(list(answer), list[_Answer])
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error
-    last = {one.index: (one, raw) for one, raw in zip(read, answer, strict=True)} if streamed else None
-    whole = [one for one, _ in last.values()] if last is not None else read
+    read = list(zip(converted(list(answer), list[_Answer]), answer, strict=True))
+    if streamed:
+        read = list({one.index: (one, raw) for one, raw in read}.values())
+    whole = [one for one, _ in read]
     if any(one.meta_info.finish_reason is None for one in whole):
         raise ValueError("a completion has no finish_reason: it did not come to its end")
-    for one in whole:
-        told = one.meta_info.completion_tokens
-        if streamed and one.output_ids is not None and told is not None and told != len(one.output_ids):
+    for one in whole if streamed else ():
+        counted = one.meta_info.completion_tokens
+        if one.output_ids is not None and counted is not None and counted != len(one.output_ids):
             raise ValueError("the stream sends what is new only, and its pieces do not add up to what is counted")
-    raws = [raw for _, raw in last.values()] if last is not None else list(answer)
-    counts = [one.meta_info.completion_tokens for one in whole if one.meta_info.completion_tokens is not None]
     first = whole[0].meta_info if whole else _Meta()
-    prompt = request.prompt if isinstance(request.prompt, tuple) else None
     scores = _positions(first.input_token_logprobs, first.input_top_logprobs)
     return Response(
         completions=tuple(_completion(one, request) for one in whole),
-        prompt_token_ids=prompt,
+        prompt_token_ids=request.prompt if isinstance(request.prompt, tuple) else None,
         scores=scores[request.score_from :] if scores is not None and request.score_from is not None else None,
         prompt_tokens=first.prompt_tokens,
-        completion_tokens=sum(counts) if len(counts) == len(whole) else None,
+        completion_tokens=total([one.meta_info.completion_tokens for one in whole]),
         cached_tokens=first.cached_tokens,
-        speculation=speculation_in(raws[0]) if len(raws) == 1 else None,
+        speculation=speculation_in(read[0][1]) if len(read) == 1 else None,
     )
 
 
@@ -91,7 +87,7 @@ def _completion(one: _Answer, request: Request) -> Completion:
         tokens=tokens,
         text=one.text,
         finish_reason=meta.finish_reason.type if meta.finish_reason is not None else None,
-        logprobs=logprobs if request.logprobs is not None or tokens is None or one.output_ids is None else None,
+        logprobs=logprobs if request.logprobs is not None or one.output_ids is None else None,
     )
 
 
@@ -100,14 +96,8 @@ def _positions(
 ) -> tuple[TokenLogprobs, ...] | None:
     if scored is None:
         return None
-    likely = tops or [None] * len(scored)
-    if len(likely) != len(scored):
-        raise ValueError("the lists of its logprobs differ in length")
-    return tuple(
-        TokenLogprobs(
-            token=token,
-            logprob=logprob,
-            top=tuple(sorted(((one, value) for value, one, _ in top or () if value is not None), key=lambda e: -e[1])),
-        )
-        for (logprob, token, _), top in zip(scored, likely, strict=True)
-    )
+    return positions(_pairs(scored), None if tops is None else [_pairs(top or ()) for top in tops])
+
+
+def _pairs(scored: Sequence[_Scored]) -> list[Likely]:
+    return [(token, logprob) for logprob, token, _ in scored]

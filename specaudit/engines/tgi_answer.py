@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
+from specaudit.engines.native_answer import Likely, converted, positions
 from specaudit.engines.openai_answer import TokenId
-from specaudit.model.completion import Completion, Response, TokenLogprobs
+from specaudit.model.completion import Completion, Response
 from specaudit.model.request import Request
 
 _ENDS = {"length": "length", "eos_token": "stop", "stop_sequence": "stop"}
@@ -35,28 +36,19 @@ def read_generation(answer: dict[str, Any], request: Request) -> Response:
     Raises:
         ValueError: it is not of the form; the message says where.
     """
-    try:
-        read = msgspec.convert(answer, _Answer)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error
+    read = converted(answer, _Answer)
     details = read.details
     if details is None:
         return Response(completions=(Completion(tokens=None, text=read.generated_text),))
-    tops = details.top_tokens or [[]] * len(details.tokens)
-    if len(tops) != len(details.tokens):
-        raise ValueError("the lists of its logprobs differ in length")
-    positions = tuple(
-        TokenLogprobs(token=token.id, logprob=token.logprob, top=_ordered(top))
-        for token, top in zip(details.tokens, tops, strict=True)
-    )
+    told = positions(_pairs(details.tokens), [_pairs(top) for top in details.top_tokens or ()])
     completion = Completion(
         tokens=tuple(token.id for token in details.tokens),
         text=read.generated_text,
         finish_reason=_ENDS.get(details.finish_reason, details.finish_reason),
-        logprobs=positions if request.logprobs is not None else None,
+        logprobs=told if request.logprobs is not None else None,
     )
     prompt = tuple(token.id for token in details.prefill)
-    scores = tuple(TokenLogprobs(token=token.id, logprob=token.logprob) for token in details.prefill)
+    scores = positions(_pairs(details.prefill), None)
     return Response(
         completions=(completion,),
         prompt_token_ids=prompt or None,
@@ -66,6 +58,5 @@ def read_generation(answer: dict[str, Any], request: Request) -> Response:
     )
 
 
-def _ordered(top: list[_Token]) -> tuple[tuple[int, float], ...]:
-    pairs = [(token.id, token.logprob) for token in top if token.logprob is not None]
-    return tuple(sorted(pairs, key=lambda pair: -pair[1]))
+def _pairs(tokens: list[_Token]) -> list[Likely]:
+    return [(token.id, token.logprob) for token in tokens]

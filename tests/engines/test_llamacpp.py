@@ -10,10 +10,13 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from specaudit.checks.paths import steps_of
 from specaudit.counters.answers import read_answer
 from specaudit.engines.interface import Access, EngineFailure
 from specaudit.engines.llamacpp import ADAPTER, FURTHER, SAMPLERS, CompletionForm, build
 from specaudit.engines.llamacpp_answer import read_completions
+from specaudit.engines.llamacpp_forcing import apart
+from specaudit.engines.llamacpp_steps import steps_in
 from specaudit.engines.manner import Manner
 from specaudit.engines.registry import build as build_any
 from specaudit.model.errors import UsageError
@@ -36,6 +39,7 @@ class TestWhatIsSent:
             "n_cmpl": 3,
             "seed": 7,
             "stream": False,
+            "timings_per_token": False,
             "temperature": 1.0,
             "top_p": 1.0,
             "top_k": 0,
@@ -69,12 +73,26 @@ class TestWhatIsSent:
             ({"sampling": Sampling(bad_words=(("a",),))}, "bad_words"),
             ({"sampling": Sampling(allowed_token_ids=(1,))}, "allowed_token_ids"),
             ({"stop_token_ids": (2,)}, "stop_token_ids"),
-            ({"score_from": 1}, "logprobs of the prompt"),
+            ({"score_from": 1}, "logprobs of a text, of a first token, or beside several choices"),
+            ({"score_from": 0, "prompt": (1, 5)}, "logprobs of a text, of a first token, or beside several choices"),
+            (
+                {"score_from": 1, "prompt": (1, 5), "n": 2},
+                "logprobs of a text, of a first token, or beside several choices",
+            ),
         ],
     )
     def test_what_it_does_not_have_is_never_left_out_in_silence(self, changes: dict[str, Any], missing: str) -> None:
         said = manner().form.objection(a_request(**changes), manner())
         assert said == f"llama.cpp has no {missing}, which this request needs."
+
+    def test_what_is_to_be_scored_is_generated_once_more(self) -> None:
+        sent = body_of(manner(), prompt=(1, 5, 8, 17), score_from=2, max_tokens=1, logprobs=4)
+        assert (sent["prompt"], sent["n_predict"], sent["n_probs"]) == ((1, 5), 3, 4)
+        assert sent["grammar"] == "root ::= <[8]> <[17]> .*"
+
+    def test_streams_tell_their_timings_token_by_token(self) -> None:
+        sent = body_of(Manner(model="m", form=CompletionForm(), stream=True))
+        assert sent["stream"] is sent["timings_per_token"] is True
 
     def test_adaptive_p_is_a_sampler_of_its_own(self) -> None:
         sent = body_of(manner(options={"adaptive_target": 0.3}))
@@ -155,6 +173,18 @@ class TestAnswers:
         assert len(completion.tokens) == found.completion_tokens == 10
         assert found.speculation["timings"]["draft_n"] > 0
 
+    def test_timings_of_every_token_tell_the_steps(self) -> None:
+        events = (FIXTURES / "llamacpp_completion_timings.sse").read_text(encoding="utf-8").split("\n\n")
+        found = read(*(json.loads(event.removeprefix("data: ")) for event in events if event), logprobs=False)
+        assert found.completions[0].tokens == (20, 5, 27, 8, 17, 5, 27, 27)
+        counts = read_answer(found.speculation)
+        assert counts is not None
+        assert (counts.drafted_per_step, counts.accepted_per_step) == ((3, 3, 0), (1, 3, 0))
+        assert counts.steps == 2, "the last token has no draft"
+        steps = steps_of(found, 0)
+        assert steps is not None
+        assert (steps.drafted, steps.accepted, steps.emitted) == ((0, 3, 3, 0), (0, 1, 3, 0), (1, 2, 4, 1))
+
     @pytest.mark.parametrize(
         ("change", "said"),
         [
@@ -166,6 +196,57 @@ class TestAnswers:
     def test_what_is_not_of_the_form_is_told(self, change: dict[str, Any], said: str) -> None:
         with pytest.raises(ValueError, match=said):
             read({**recorded("llamacpp_completion"), **change})
+
+
+class TestForcing:
+    """Tokens that were generated to be scored, as a grammar of them gives them."""
+
+    asked = a_request(prompt=(1, 5, 8, 17, 3, 31, 5), score_from=2, max_tokens=1, logprobs=4)
+
+    def read(self, **changes: Any) -> Any:
+        answer = {**recorded("llamacpp_completion"), **changes}
+        return apart(read_completions([answer], prompt=(1, 5), logprobs=True), self.asked)
+
+    def test_they_are_scores_and_no_completion(self) -> None:
+        found = self.read()
+        assert [score.token for score in found.scores] == [8, 17, 3, 31, 5]
+        assert found.completions[0].tokens == (8,)
+        assert [position.token for position in found.completions[0].logprobs] == [8]
+        assert (found.prompt_token_ids, found.prompt_tokens, found.completion_tokens) == (self.asked.prompt, 9, 1)
+
+    @pytest.mark.parametrize("changes", [{"tokens": [8, 17, 3, 30, 5, 8]}, {"completion_probabilities": []}])
+    def test_other_tokens_or_none_with_logprobs_are_no_scores(self, changes: dict[str, Any]) -> None:
+        with pytest.raises(ValueError, match="that were to be scored did not come back"):
+            self.read(**changes)
+
+    def test_without_anything_to_score_an_answer_stays_as_it_is(self) -> None:
+        response = read(recorded("llamacpp_completion"))
+        assert apart(response, a_request(prompt=(1, 5))) is response
+
+
+DRAFTED = {"draft_n": 3, "draft_n_accepted": 1}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "steps"),
+    [
+        ([(1, {})], ([], [])),
+        ([(1, {}), (1, {}), (1, {})], ([0, 0], [0, 0])),
+        ([(1, {}), (1, {"draft_n": 3, "draft_n_accepted": 0}), (1, {"draft_n": 3})], ([3, 0], [0, 0])),
+        ([(1, {}), (1, DRAFTED), (1, {"draft_n": 2, "draft_n_accepted": 1})], None),
+        ([(1, {}), (1, DRAFTED), (1, DRAFTED), (1, DRAFTED)], ([3, 0], [1, 0])),
+        ([(1, {}), (0, {}), (1, DRAFTED), (1, DRAFTED), (0, DRAFTED)], ([3], [1])),
+        ([(1, {}), (1, {"draft_n": 3, "draft_n_accepted": 3}), (1, {"draft_n": 3, "draft_n_accepted": 3})], ([3], [3])),
+        ([(1, DRAFTED)], None),
+        ([(1, {}), (2, DRAFTED)], None),
+        ([(1, {}), (1, None)], None),
+        ([(1, {}), (1, {"draft_n": 1, "draft_n_accepted": 2})], None),
+        ([(1, {}), (1, {"draft_n": "3"})], None),
+    ],
+)
+def test_steps_by_how_the_timings_of_a_stream_grow(pieces: list[Any], steps: Any) -> None:
+    found = steps_in(pieces)
+    assert found == (None if steps is None else {"drafted_per_step": steps[0], "accepted_per_step": steps[1]})
 
 
 class Recorded:
