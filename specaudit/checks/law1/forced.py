@@ -9,10 +9,13 @@
 from collections.abc import Iterator
 from typing import Literal
 
+import numpy as np
+
 from specaudit.checks.betting import bet
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import DOUBT, PILOT, SAMPLE, SCORE, TRUST, target_laws
 from specaudit.checks.memo import once
+from specaudit.checks.ranks import points_of
 from specaudit.checks.scoring import forced, read_scores, score_stage, scoring
 from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives, walk
 from specaudit.laws.orders import order_of
@@ -24,6 +27,10 @@ from specaudit.model.request import Sampling
 CHECK = "LAW1"
 _TRUST_PART, _SCORE_PART = 1, 3
 """Of the seeds; the tree's are those of the trust stage, since there is never both."""
+
+_HIDDEN = 1 / 3
+"""Share of the tolerance that tokens at the edge of the filters may hide: were it more, the reference's own words,
+which have no such edge, would take fewer tokens to the same bound."""
 
 How = Literal["depths", "exact", "forced", "sampled"]
 """What the bound is made of: words by depth, or all words of a completion, and then how their law is known."""
@@ -37,7 +44,22 @@ def how_bounded(settings: LawSettings, evidence: Evidence) -> How:
         return "exact"
     if scoring(settings.sampling, evidence) != "forced" or looks_back(settings.sampling):
         return "sampled"
+    if hidden_at_edges(evidence, settings) > _HIDDEN * settings.tolerance:
+        return "sampled"
     return "forced" if _believed(evidence, settings.sampling, settings.slack) else "sampled"
+
+
+@once
+def hidden_at_edges(evidence: Evidence, settings: LawSettings) -> float:
+    """Return what tokens at the edge of the filters hide of a word's total variation, in the pilot's contexts.
+
+    0 where these were not scored.
+    """
+    if TRUST not in evidence.stages:
+        return 0.0
+    scored = _scored(evidence, settings.sampling, PILOT, TRUST, "reference", first=0, seed=0)
+    hidden = [points_of(one.known).hidden for one in scored if one.known is not None]
+    return settings.word_length * float(np.concatenate(hidden).mean()) if hidden else 0.0
 
 
 @once

@@ -39,10 +39,13 @@ def bins_of(settings: LawSettings) -> int:
     return max(2, int(_CELLS ** (1 / settings.word_length) + 1e-9))
 
 
-def needed_known(settings: LawSettings, length: int, *, delta: float, success: float) -> int:
-    """Return the completions of `length` tokens at which a subject without deviation conforms, its law being known."""
+def needed_known(settings: LawSettings, length: int, *, hidden: float, delta: float, success: float) -> int:
+    """Return the completions of `length` tokens at which a subject without deviation conforms, its law being known.
+
+    `hidden` is what tokens at the edge of the filters may hide of a word's total variation.
+    """
     cells = bins_of(settings) ** settings.word_length
-    words = completions_needed(cells - 1, settings.tolerance, delta=delta, success=success)
+    words = completions_needed(cells - 1, settings.tolerance - hidden, delta=delta, success=success)
     return ceil(words / (length // settings.word_length))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from specaudit.checks.interface import budget_of
 from specaudit.checks.law1.check import EmittedLaw
+from specaudit.checks.law1.forced import hidden_at_edges, how_bounded
 from specaudit.checks.law1.pooled import bins_of, needed_known
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import SAMPLE, SCORE, TREE, TRUST
@@ -146,5 +147,18 @@ def test_words_fall_into_at_most_64_cells_unless_they_are_long(length, bins):
 
 
 def test_fewer_completions_are_needed_than_by_depth():
-    completions = needed_known(LawSettings(tolerance=0.02, word_length=3), 16, delta=1e-3, success=0.9)
+    completions = needed_known(LawSettings(tolerance=0.02, word_length=3), 16, hidden=0.0, delta=1e-3, success=0.9)
     assert completions * 17 < 150_000  # each token and its score
+
+
+@pytest.mark.parametrize(("top_k", "how", "law"), [(2, "sampled", "sampled"), (3, "forced", "scored")])
+def test_where_edge_tokens_may_hide_too_much_the_references_own_words_are_held_against(top_k, how, law):
+    settings = msgspec.structs.replace(SETTINGS, sampling=Sampling(top_k=top_k), tolerance=0.3)
+    evidence = drive(CHECK, settings, engine())
+    hidden = hidden_at_edges(evidence, settings)
+    assert (hidden > settings.tolerance / 3) == (how == "sampled")
+    assert how_bounded(settings, evidence) == how
+    finding = judge(evidence, settings)
+    assert finding.verdict is Verdict.CONFORMS, finding.summary
+    assert finding.views[0].law.startswith(law)
+    assert (finding.effect.high > hidden) == (how == "forced")
