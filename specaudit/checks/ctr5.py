@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from math import floor, log, log1p
 from typing import Annotated
 
 import msgspec
@@ -105,7 +106,7 @@ class SpeculationOn(Check[SpeculationSettings]):
         repeated = _repeated(evidence) if REPEATS in evidence.stages else _Repeated(prompts=0, different=0)
         effect = repeated.effect(settings, budget) if repeated.prompts else None
         drafts, padded = (int(sum(map(_drafted, windows))) for windows in (drafting, short))
-        verdict, summary = _verdict(settings, evidence, drafting, short, effect)
+        verdict, summary = _verdict(settings, evidence, budget, drafting, short, repeated, effect)
         return Finding(
             check=self.id,
             verdict=verdict,
@@ -183,11 +184,22 @@ def _repeated(evidence: Evidence) -> _Repeated:
     return _Repeated(prompts=len(compared), different=sum(len(found) > 1 for found in compared))
 
 
+def _too_few(repeated: _Repeated, settings: SpeculationSettings, budget: Budget) -> str:
+    """Say how many prompts would have been enough, had all of them been accepted alike."""
+    least = floor(log(budget.delta) / log1p(-settings.tolerance)) + 1
+    return (
+        f"Too few greedy requests could be compared with themselves: of {repeated.prompts} prompts "
+        f"{repeated.different} were accepted otherwise when asked again, and at least {least} without any are needed."
+    )
+
+
 def _verdict(
     settings: SpeculationSettings,
     evidence: Evidence,
+    budget: Budget,
     drafting: list[Window],
     short: list[Window],
+    repeated: _Repeated,
     effect: Effect | None,
 ) -> tuple[Verdict, str]:
     drafts, padded = (sum(map(_drafted, windows)) for windows in (drafting, short))
@@ -209,6 +221,6 @@ def _verdict(
     if not short:
         return Verdict.INCONCLUSIVE, f"{on}, but no window of single tokens can be used."
     if effect is None or effect.high is None or effect.high >= settings.tolerance:
-        why = _cannot_repeat(evidence) or "Too few greedy requests could be compared with themselves."
+        why = _cannot_repeat(evidence) or _too_few(repeated, settings, budget)
         return Verdict.INCONCLUSIVE, f"{on}, but whether the target judges drafts is not known. {why}"
     return Verdict.CONFORMS, f"{on}, none in answers of one token, and the same when asked again."

@@ -74,7 +74,9 @@ def test_few_prompts_are_inconclusive() -> None:
     few = msgspec.structs.replace(SETTINGS, prompts=8)
     finding = CHECK.judge(few, drive(CHECK, few, engine()), BUDGET)
     assert finding.verdict is Verdict.INCONCLUSIVE
-    assert "Too few greedy requests" in finding.summary
+    assert "of 8 prompts 0 were accepted otherwise when asked again, and at least 10 without any are needed" in (
+        finding.summary
+    )
 
 
 def test_its_stages(healthy: Evidence) -> None:
