@@ -115,16 +115,30 @@ def _findings(evidence: Evidence) -> tuple[tuple[Finding, ...], bool]:
 
 
 def _judge(evidence: Evidence, check_id: str, rejected: int) -> Finding:
-    """Judge; what conforms on a part of what was planned, because a limit ended collecting, is not decided."""
+    """Judge; what conforms on a part of what was planned, because collecting ended, is not decided."""
     settings = registry.settings_of(evidence.plan.suite, check_id)
     budget = budget_of(evidence.plan, check_id, rejected=rejected)
     finding = rounded(registry.get(check_id).judge(settings, evidence, budget))
-    limit = evidence.stop.limit if evidence.stop else ""
-    if not limit or finding.verdict is not Verdict.CONFORMS or not unfinished(evidence, check_id):
+    stop, decided = evidence.stop, (Verdict.VIOLATES, Verdict.NOT_APPLICABLE)
+    if stop is None or stop.interrupted or finding.verdict in decided or not unfinished(evidence, check_id):
+        return finding
+    if stop.limit and finding.verdict is not Verdict.CONFORMS:
         return finding
     done, planned = progress(evidence, check_id)
-    summary = f"{finding.summary} But only {done:,} of {planned:,} requests were made before {limit} ended it."
-    return msgspec.structs.replace(finding, verdict=Verdict.INCONCLUSIVE, summary=summary)
+    if stop.limit:
+        summary = f"{finding.summary} But only {done:,} of {planned:,} requests were made before {stop.limit} ended it."
+        return msgspec.structs.replace(finding, verdict=Verdict.INCONCLUSIVE, summary=summary)
+    # An engine has died: whatever a check makes of a part, e.g. that nothing ran beside its requests, is no reason.
+    got = (
+        f"after {done:,} of the {planned:,} requests planned so far" if planned else "before anything was asked for it"
+    )
+    return msgspec.structs.replace(
+        finding,
+        verdict=Verdict.INCONCLUSIVE,
+        summary=f"Collecting ended {got}. {stop.why}",
+        notes=(*finding.notes, f"of the part that was collected: {finding.summary}"),
+        next_step=stop.hint,
+    )
 
 
 def _anything(evidence: Evidence) -> bool:

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -131,6 +132,22 @@ def test_an_engine_that_died_is_could_not_test_unless_a_violation_was_seen(
         recorder.append(read_evidence(violation[0]).entries[0])
         recorder.append(StopEntry(why="Nobody answers."))
     assert analyse(read_evidence(tmp_path / "b")).exit_code == 3
+
+
+def test_a_check_that_an_engines_death_left_undecided_says_when_it_died(
+    violation: tuple[Path, Report], tmp_path: Path
+) -> None:
+    entries = read_evidence(violation[0]).entries
+    why = "The subject stopped answering at request 3 of stage LAW1.sample.0, at 12:00."
+    first = next(i for i, one in enumerate(entries) if isinstance(one, AttemptEntry) and one.stage == "LAW1.sample.0")
+    with Recorder(tmp_path) as recorder:
+        for entry in (*entries[: first + 2], StopEntry(why=why, hint="resume")):
+            recorder.append(entry)
+    report = analyse(read_evidence(tmp_path))
+    law = next(finding for finding in report.findings if finding.check == "LAW1")
+    assert (report.exit_code, law.verdict, law.next_step) == (3, Verdict.INCONCLUSIVE, "resume")
+    assert re.fullmatch(rf"Collecting ended after 2 of the \d+ requests planned so far\. {why}", law.summary)
+    assert law.notes[-1].startswith("of the part that was collected: ")
 
 
 def test_inconclusive_is_allowed_only_when_asked(tmp_path: Path) -> None:
