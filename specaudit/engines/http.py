@@ -7,8 +7,6 @@ client takes half as long again for redirects, cookies and hooks, which are not 
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
@@ -24,6 +22,7 @@ from specaudit.engines.redaction import Redaction, secret_parts
 from specaudit.engines.refusals import is_web_page, words
 from specaudit.engines.routes import credentials, proxy_to, trusted
 from specaudit.engines.sse import payloads
+from specaudit.engines.unanswered import broken_off, garbled, seconds
 from specaudit.model.entries import Failure
 from specaudit.model.errors import CouldNotTest, UsageError
 from specaudit.version import VERSION
@@ -125,7 +124,7 @@ class HttpClient:
         for event in objects:
             if event.get("error") is not None:
                 said = self._told(msgspec.json.encode(event).decode(), "")
-                raise EngineFailure(_garbled(f"{_below(self.where, path)} broke off its stream: {said}"))
+                raise EngineFailure(garbled(f"{_below(self.where, path)} broke off its stream: {said}"))
         return Answered(objects=objects, streamed=True, cache=cache, first=arrivals.first())
 
     async def get_page(self) -> Page:
@@ -166,7 +165,7 @@ class HttpClient:
             finally:
                 await answer.aclose()
         except (httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise EngineFailure(_broken_off(error, where)) from error
+            raise EngineFailure(broken_off(error, where)) from error
         if answer.status_code >= 300:
             raise EngineFailure(self._refusal(answer, where))
         return answer
@@ -188,7 +187,7 @@ class HttpClient:
             reason="status",
             message=f"{where} answered {status}: {said}{'' if said[-1] in '.!?' else '.'}",
             status=status,
-            retry_after=_seconds(answer.headers.get("retry-after", "")),
+            retry_after=seconds(answer.headers.get("retry-after", "")),
             lost=status >= 500 and status not in BUSY,
         )
 
@@ -201,7 +200,7 @@ class HttpClient:
     def _object(self, path: str, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             where = _below(self.where, path)
-            raise EngineFailure(_garbled(f"{where} answered with JSON that is not an object."))
+            raise EngineFailure(garbled(f"{where} answered with JSON that is not an object."))
         return data
 
     def _decoded(self, path: str, text: str) -> Any:
@@ -211,7 +210,7 @@ class HttpClient:
             data = msgspec.json.decode(text)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             what = "a web page" if is_web_page(text) else "something that is not JSON"
-            raise EngineFailure(_garbled(f"{where} answered with {what}, not with JSON.")) from error
+            raise EngineFailure(garbled(f"{where} answered with {what}, not with JSON.")) from error
         return self._redaction.data(data)
 
 
@@ -243,16 +242,6 @@ def _cache_header(headers: httpx.Headers) -> str | None:
     return next((f"{name}: {headers[name]}" for name in _CACHE_HEADERS if name in headers), None)
 
 
-def _seconds(retry_after: str) -> float | None:
-    """The seconds that a Retry-After header names, as a number or as a date."""
-    if retry_after.isdecimal():
-        return float(retry_after)
-    try:
-        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
 def _query_values(url: httpx.URL) -> list[str]:
     """The values in an address's query, as they are meant and as they are written."""
     written = [field.partition("=")[2] for field in url.query.decode().split("&")]
@@ -264,41 +253,6 @@ def _below(base: str, path: str) -> str:
     if path.startswith("/"):
         return base.rstrip("/").removesuffix("/v1") + path
     return f"{base.rstrip('/')}/{path}" if path else base
-
-
-def _broken_off(error: Exception, where: str) -> Failure:
-    """Say why there is no answer, and whether the server may have worked on one.
-
-    The transport files every broken connection under httpx.ConnectTimeout, whether or not the request had gone
-    out; only aiohttp's own exception, the cause, tells.
-    """
-    cause = error.__cause__ if isinstance(error, httpx.TransportError) and error.__cause__ else error
-    match cause:
-        case aiohttp.ClientConnectorCertificateError():
-            return Failure(reason="connect", message=f"The certificate of {where} is not trusted.", lost=False)
-        case aiohttp.ClientConnectorSSLError():
-            return Failure(reason="connect", message=f"{where} does not speak TLS; is it http://?", lost=False)
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return Failure(
-                reason="connect", message=f"The proxy on the way to {where} does not let through.", lost=False
-            )
-        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-            return Failure(reason="connect", message=f"Nothing answers at {where}.", lost=False)
-        case aiohttp.InvalidURL() | httpx.InvalidURL() | httpx.UnsupportedProtocol() | UnicodeError():
-            return Failure(reason="connect", message=f"{where!r} is not an http(s) address.", lost=False)
-        case aiohttp.ServerTimeoutError():
-            return Failure(reason="timeout", message=f"{where} did not finish its answer in time.", lost=True)
-        case httpx.DecodingError():
-            return _garbled(f"{where} answered with something that cannot be decompressed.")
-        case aiohttp.ClientResponseError():
-            return _garbled(f"{where} answered with something that is not HTTP.")
-        case _:
-            return _garbled(f"{where} closed the connection before its answer was whole.")
-
-
-def _garbled(message: str) -> Failure:
-    """What was generated, if anything, cannot be read."""
-    return Failure(reason="protocol", message=message, lost=True)
 
 
 def _text(answer: httpx.Response) -> str:

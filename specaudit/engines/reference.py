@@ -2,14 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
-import msgspec
 import numpy as np
 
-from specaudit.decoding.arrays import FloatArray, IntArray
 from specaudit.decoding.automata import Grammar
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.exporter import CONTENT_TYPE, Exporter
@@ -20,9 +16,9 @@ from specaudit.decoding.patterns import grammar_of
 from specaudit.decoding.worlds import SmallModel
 from specaudit.engines.embedded import HOME, world_named
 from specaudit.engines.interface import Access, EngineFailure, Page, Probe
-from specaudit.engines.logprobs import reported
+from specaudit.engines.reference_answer import letters, reported_rows, speculation_of, steps_of, table_of
 from specaudit.model.capabilities import Capabilities
-from specaudit.model.completion import Completion, Response, Steps, TokenLogprobs
+from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.entries import Failure
 from specaudit.model.errors import UsageError
 from specaudit.model.law import RevealedLaw
@@ -106,8 +102,8 @@ class ReferenceEngine:
         return RevealedLaw(
             order=1,
             contexts=tuple(contexts),
-            logprobs=_table(target),
-            drafts=_table(drafts) if isinstance(drafts, MarkovModel) else None,
+            logprobs=table_of(target),
+            drafts=table_of(drafts) if isinstance(drafts, MarkovModel) else None,
             eos=self.decoder.world.eos,
         )
 
@@ -155,7 +151,7 @@ class ReferenceEngine:
                 text=letters(tokens[:length]) if told_as_text else None,
                 finish_reason=finish,
                 logprobs=None if logprobs is None else logprobs[i],
-                steps=_steps(generation, i) if self.decoder.draft_tokens else None,
+                steps=steps_of(generation, i) if self.decoder.draft_tokens else None,
             )
             for i, (tokens, length, finish) in enumerate(rows)
         )
@@ -165,7 +161,7 @@ class ReferenceEngine:
             scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
             completion_tokens=int(self.decoder.billed(generation).sum()),
-            speculation=_speculation(generation, self.decoder.draft_tokens) if request.n == 1 else None,
+            speculation=speculation_of(generation, self.decoder.draft_tokens) if request.n == 1 else None,
         )
 
     async def _finished(self, submission: int) -> Generation:
@@ -255,7 +251,7 @@ class ReferenceEngine:
         prompts = np.tile(np.array(prompt, dtype=np.int64), (len(generation.tokens), 1))
         table = self.decoder.logprobs(prompts, generation, self.parameters(request.sampling))
         listed = self.decoder.listed(generation, request.logprobs)
-        return _reported(table, generation.tokens, generation.lengths, listed)
+        return reported_rows(table, generation.tokens, generation.lengths, listed)
 
     def _scores(self, prompt: tuple[int, ...], request: Request) -> tuple[TokenLogprobs, ...] | None:
         """The target's raw logprobs at the prompt's own tokens, from the one that the request names."""
@@ -264,61 +260,7 @@ class ReferenceEngine:
         tokens = np.array(prompt, dtype=np.int64)[None]
         before, scored = tokens[:, : request.score_from], tokens[:, request.score_from :]
         table = self.decoder.scores(before, scored)
-        return _reported(table, scored, np.array([scored.shape[1]]), np.full(scored.shape, request.logprobs))[0]
-
-
-def _steps(generation: Generation, row: int) -> Steps:
-    """How one completion was decoded."""
-    count = generation.steps[row]
-    told = (generation.drafted_per_step, generation.accepted_per_step, generation.emitted_per_step)
-    drafted, accepted, emitted = (tuple(figure[row, :count].tolist()) for figure in told)
-    batch = (generation.ragged_per_step, generation.mixed_per_step)
-    ragged, mixed = (int(flags[row, :count].sum()) for flags in batch)
-    return Steps(drafted=drafted, accepted=accepted, emitted=emitted, ragged=ragged, mixed=mixed)
-
-
-def _speculation(generation: Generation, draft_tokens: int) -> dict[str, Any] | None:
-    """What vLLM tells of the speculation behind an answer (`--per-request-spec-decode-metrics summary`)."""
-    if not draft_tokens:
-        return None
-    drafted, accepted = generation.drafted_per_step[0], generation.accepted_per_step[0]
-    histogram = np.bincount(accepted[drafted > 0], minlength=draft_tokens + 1)
-    steps, proposed, taken = int(histogram.sum()), int(generation.drafted[0]), int(generation.accepted[0])
-    fields = {
-        "mean_acceptance_length": 1 + taken / steps if steps else None,
-        "draft_acceptance_rate": taken / proposed if proposed else None,
-        "acceptance_histogram": histogram.tolist(),
-        "num_spec_steps": steps,
-        "num_accepted_draft_tokens": taken,
-        "num_draft_tokens": proposed,
-        "num_spec_tokens": draft_tokens,
-    }
-    return {"metrics": {"speculative_decoding": fields}}
-
-
-def letters(tokens: Iterable[Token]) -> str:
-    """Return the text of token ids: a letter each."""
-    return "".join(chr(ord("a") + int(token)) for token in tokens)
-
-
-def _table(chain: MarkovModel) -> tuple[tuple[float | None, ...], ...]:
-    """A chain's logprobs in every context, that of an empty prompt first."""
-    table = chain.logits(np.arange(-1, chain.vocabulary_size)).tolist()
-    return tuple(tuple(value if np.isfinite(value) else None for value in row) for row in table)
-
-
-def _reported(
-    table: FloatArray, tokens: IntArray, lengths: IntArray, listed: IntArray
-) -> list[tuple[TokenLogprobs, ...]]:
-    """Logprobs `[B, L, V]` of tokens `[B, L]`, and at each position the `listed` `[B, L]` most likely ones."""
-    most = int(listed.max(initial=0))
-    return [
-        tuple(
-            one if count == most else msgspec.structs.replace(one, top=one.top[:count])
-            for one, count in zip(reported(row[:length], rows[:length], most), counts, strict=False)
-        )
-        for row, rows, length, counts in zip(tokens.tolist(), table, lengths.tolist(), listed.tolist(), strict=True)
-    ]
+        return reported_rows(table, scored, np.array([scored.shape[1]]), np.full(scored.shape, request.logprobs))[0]
 
 
 def _refusal(message: str) -> EngineFailure:

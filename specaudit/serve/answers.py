@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specaudit.engines.reference import letters
+from specaudit.engines.reference_answer import letters
 from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.request import Token
 from specaudit.serve.forms import ChatForm, CompletionForm, Form

@@ -1,0 +1,54 @@
+"""What is said where a server gave no answer that can be read, and when it wants to be asked again."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+import httpx
+
+from specaudit.model.entries import Failure
+
+
+def broken_off(error: Exception, where: str) -> Failure:
+    """Say why there is no answer, and whether the server may have worked on one.
+
+    The transport files every broken connection under httpx.ConnectTimeout, whether or not the request had gone
+    out; only aiohttp's own exception, the cause, tells.
+    """
+    cause = error.__cause__ if isinstance(error, httpx.TransportError) and error.__cause__ else error
+    match cause:
+        case aiohttp.ClientConnectorCertificateError():
+            return Failure(reason="connect", message=f"The certificate of {where} is not trusted.", lost=False)
+        case aiohttp.ClientConnectorSSLError():
+            return Failure(reason="connect", message=f"{where} does not speak TLS; is it http://?", lost=False)
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return Failure(
+                reason="connect", message=f"The proxy on the way to {where} does not let through.", lost=False
+            )
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+            return Failure(reason="connect", message=f"Nothing answers at {where}.", lost=False)
+        case aiohttp.InvalidURL() | httpx.InvalidURL() | httpx.UnsupportedProtocol() | UnicodeError():
+            return Failure(reason="connect", message=f"{where!r} is not an http(s) address.", lost=False)
+        case aiohttp.ServerTimeoutError():
+            return Failure(reason="timeout", message=f"{where} did not finish its answer in time.", lost=True)
+        case httpx.DecodingError():
+            return garbled(f"{where} answered with something that cannot be decompressed.")
+        case aiohttp.ClientResponseError():
+            return garbled(f"{where} answered with something that is not HTTP.")
+        case _:
+            return garbled(f"{where} closed the connection before its answer was whole.")
+
+
+def garbled(message: str) -> Failure:
+    """What was generated, if anything, cannot be read."""
+    return Failure(reason="protocol", message=message, lost=True)
+
+
+def seconds(retry_after: str) -> float | None:
+    """Return the seconds that a Retry-After header names, as a number or as a date; None where it names none."""
+    if retry_after.isdecimal():
+        return float(retry_after)
+    try:
+        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
