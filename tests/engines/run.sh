@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The longer runs against real engines, which CI has no time for.
-#   tests/engines/run.sh llamacpp [SUITE …]
-#   tests/engines/run.sh openvino|transformers|vllm [PART OF A TITLE]
+#   tests/engines/run.sh llamacpp|openvino|transformers|vllm [PART OF A TITLE]
 # What they print is kept under reports/engines/; exit code 1 where a verdict is not the expected one.
 # The last three install what they need, and make their models, in a folder of their own: .engines, or $ENGINES_FOLDER.
 # With PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu torch comes without CUDA, 2 GB smaller.
@@ -34,7 +33,10 @@ models() { # those of transformers, and OpenVINO's of them, made once
 engine=${1:?which engine: llamacpp, openvino, transformers, vllm}
 shift
 case "$engine" in
-  llamacpp) exec python -m tests.engines.llamacpp.full "$@" ;;
+  llamacpp)
+    echo "$ tests/engines/run.sh llamacpp${1:+ \"$1\"}"
+    exec python -m tests.engines.llamacpp.runs "$@"
+    ;;
   openvino)
     models >&2
     environment openvino openvino-genai==2026.4.1.0 >&2

@@ -25,12 +25,14 @@ class Run:
         suite: Name of a file in `suites/`.
         expected: Verdict of each check; what is not named is not run.
         options: Further options of the audit.
+        bounded: Checks of which every view, by depth and by path, must be bounded within the tolerance.
     """
 
     title: str
     suite: str
     expected: Mapping[str, str]
     options: Mapping[str, object] = field(default_factory=dict)
+    bounded: tuple[str, ...] = ()
 
     def audit(self, out: Path) -> Audit:
         """Return what to run."""
@@ -58,11 +60,14 @@ def _carried_out(run: Run, out: Path) -> int:
     except CouldNotTest as error:
         print(f"  could not be tested: {error}")
         return len(run.expected)
+    wrong = 0
     for finding in report.findings:
         _tell(finding, run.expected[finding.check])
+        wrong += str(finding.verdict) != run.expected[finding.check]
+        wrong += finding.check in run.bounded and not _bounds_told(finding)
     tokens = ", ".join(f"{role} {count:,}" for role, count in report.tokens.items())
     print(f"  tokens: {tokens}; {time.monotonic() - began:.0f} s")
-    return sum(str(finding.verdict) != run.expected[finding.check] for finding in report.findings)
+    return wrong
 
 
 def _tell(finding: Finding, expected: str) -> None:
@@ -70,3 +75,11 @@ def _tell(finding: Finding, expected: str) -> None:
     print(f"  {finding.check} {finding.verdict}{'' if good else f', expected {expected}'}: {finding.summary}")
     for line in details(finding):
         print(f"    {line}")
+
+
+def _bounds_told(finding: Finding) -> bool:
+    """Print the bound of every view; return whether all are within the tolerance."""
+    for view in finding.views:
+        high = "no bound" if view.effect.high is None else f"at most {view.effect.high:.4f}"
+        print(f"    {view.name}: total variation {view.effect.value:.4f}, {high}, {view.samples:,} tokens")
+    return all(one.effect.high is not None and one.effect.high < one.effect.tolerance for one in finding.views)

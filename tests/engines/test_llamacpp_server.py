@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from specaudit.audit.record import FILE_NAME, read_evidence
 from specaudit.audit.run import Audit, run_audit
@@ -22,13 +23,14 @@ from specaudit.model.completion import Response
 from specaudit.model.plan import Arm
 from specaudit.model.report import Report
 from specaudit.model.request import GREEDY, Request
+from specaudit.model.suite import Suite
 
 pytest.importorskip("xllamacpp", reason="the prebuilt llama.cpp is for Linux on x86-64")
 
 from tests.engines.llamacpp.fleet import Fleet
 
 SAMPLE = b'"stage":"LAW1.sample.'
-QUICK = load_suite(str(Path(__file__).parent / "llamacpp" / "quick.toml"))
+QUICK = load_suite(str(Path(__file__).parent / "suites" / "llamacpp-quick.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +40,20 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     servers.stop()
 
 
-def audit(fleet: Fleet, subject: str, out: Path, *checks: str, engine: str | None = None) -> Report:
+def audit(
+    fleet: Fleet,
+    subject: str,
+    out: Path,
+    *checks: str,
+    engine: str | None = None,
+    suite: Suite = QUICK,
+    stream: bool = False,
+) -> Report:
     """Audit one way to decode against plain decoding."""
     return run_audit(
         Audit(
-            suite=QUICK,
+            suite=suite,
+            stream=stream,
             out=out,
             endpoint=f"{fleet[subject]}/v1",
             reference=f"{fleet['plain']}/v1",
@@ -94,6 +105,20 @@ def test_logprobs_of_verification_steps_are_zeros(fleet: Fleet, tmp_path: Path) 
     assert "on verification steps" in report.findings[0].summary
 
 
+def test_drafts_are_made_and_judged_by_the_target(fleet: Fleet, tmp_path: Path) -> None:
+    assert verdicts(audit(fleet, "greedy", tmp_path, "CTR5")) == {"CTR5": "conforms"}
+
+
+def test_the_plain_server_scores_what_others_emitted_and_streams_tell_their_steps(fleet: Fleet, tmp_path: Path) -> None:
+    settings = QUICK.checks | {"LAW3": {"required": True, "tolerance": 0.3, "max_tokens": 16, "choices": 1}}
+    report = audit(fleet, "probabilistic", tmp_path, "LAW3", suite=replace(QUICK, checks=settings), stream=True)
+    assert verdicts(report) == {"LAW3": "conforms"}
+    evidence = read_evidence(tmp_path)
+    assert [evidence.capabilities[role].scores_prompts for role in ("subject", "reference")] == [False, True]
+    names = {view.name for view in report.findings[0].views}
+    assert {"step position 1", "step position 3", "bonus row", "undrafted step"} <= names
+
+
 def test_a_draft_model_without_a_type_is_configured_but_not_speculating(fleet: Fleet, tmp_path: Path) -> None:
     report = audit(fleet, "draft-without-type", tmp_path, "CTR5")
     assert verdicts(report) == {"CTR5": "violates"}
@@ -136,6 +161,8 @@ def test_an_engine_that_dies_in_mid_run(fleet: Fleet, tmp_path: Path) -> None:
     assert re.match(
         said + r" Its last answer was to request \d+ of stage LAW1\.sample\.\d, at \S+", report.stopped or ""
     )
+    (finding,) = report.findings
+    assert re.match(r"Collecting ended after \d+ of the \d+ requests planned so far\. " + said, finding.summary)
     kept = read_evidence(tmp_path)
     assert sum(attempt.response is not None for attempt in kept.attempts()) >= 40
     assert not kept.sealed
