@@ -4,11 +4,12 @@ import shlex
 
 from specaudit.checks.selfsame import SELF, is_self
 from specaudit.model.plan import Arm, Plan
+from specaudit.model.shipped import shipped_files
 
 
 def again(plan: Plan) -> str:
     """Return the command that runs the whole audit again, on the same samples where the engine can repeat them."""
-    words = ["specaudit", "run", *_engines(plan), "--suite", plan.suite.name]
+    words = ["specaudit", "run", *_engines(plan), "--suite", _suite_file(plan)]
     return shlex.join([*words, "--seed", str(plan.seed)] if plan.seed else words)
 
 
@@ -16,26 +17,40 @@ _FOUND_OUT = ("auto", "openai")
 """Engines at an address for which nothing need be said; the second is that of evidence from before they were told."""
 
 
-def rerun(plan: Plan, check_id: str, *, new_samples: bool = False, suite: str | None = None) -> str:
+def rerun(plan: Plan, check_id: str, *, new_samples: bool = False) -> str:
     """Return the command that runs one check on the same engines again, on new samples if asked for.
 
     Args:
-        plan: The header.
+        plan: The header. Its suite tells how the check is to be run; where it has it not, the usual one does.
         check_id: The check.
         new_samples: Whether to take other seeds.
-        suite: The shipped suite that has the check as it is to be run, where the usual one has not.
     """
-    words = ["specaudit", "run", *_engines(plan), *(["--suite", suite] if suite else []), "--select", check_id]
+    suite = _suite(plan) if check_id in plan.suite.checks else []
+    words = ["specaudit", "run", *_engines(plan), *suite, "--select", check_id]
     seed = plan.seed + 1 if new_samples else plan.seed
     return shlex.join([*words, "--seed", str(seed)] if seed else words)
 
 
 def with_option(plan: Plan, option: str, value: str) -> str:
     """Return the command that runs the audit again with one more option, or with another value of it."""
-    words = _engines(plan)
+    words = [*_engines(plan), *_suite(plan)]
     if option in words:
         del words[(place := words.index(option)) : place + 2]
     return f"{shlex.join(['specaudit', 'run', *words])} {option} {value}"
+
+
+def _suite(plan: Plan) -> list[str]:
+    """How the suite is named; not at all where it is what is run when none is named."""
+    subject, reference = plan.arm("subject"), plan.arm("reference")
+    served = subject is not None and subject.endpoint is not None
+    usual = "one-endpoint" if served and (reference is None or is_self(plan)) else "quick"
+    return [] if plan.suite.name == usual else ["--suite", _suite_file(plan)]
+
+
+def _suite_file(plan: Plan) -> str:
+    """A shipped suite goes by its name. Where another one was read from is not recorded: by custom it has its name."""
+    name = plan.suite.name
+    return name if name in shipped_files() else f"{name}.toml"
 
 
 def _engines(plan: Plan) -> list[str]:

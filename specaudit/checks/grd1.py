@@ -276,7 +276,7 @@ def _assumptions(evidence: Evidence, hard_gap: float) -> Iterator[str]:
 
 def _next_step(verdict: Verdict, evidence: Evidence, real: Sequence[Parting], measured: Sequence[Floor]) -> str:
     if verdict is Verdict.VIOLATES:
-        return rerun(evidence.plan, PrefixEquality.id, suite=None if no_traffic(evidence.plan) else "greedy")
+        return rerun(evidence.plan, PrefixEquality.id)
     if real:
         return "specaudit explain GRD1" if measured else with_option(evidence.plan, "--suite", "greedy")
     if verdict is Verdict.INCONCLUSIVE and evidence.plan.metrics is None:

@@ -108,7 +108,7 @@ class NoiseFloor(Check[FloorSettings]):
             measured=_figures(measured),
             assumptions=("prompts and load are like those of interest",),
             notes=(*not_under_control(evidence), *_not_measured(evidence, measured)),
-            next_step=rerun(evidence.plan, self.id, suite="greedy") if verdict is not Verdict.CONFORMS else "",
+            next_step=rerun(evidence.plan, self.id) if verdict is not Verdict.CONFORMS else "",
         )
 
 

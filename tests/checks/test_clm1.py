@@ -53,7 +53,7 @@ def test_what_must_be_true_is_told() -> None:
 def test_without_a_claim_there_is_nothing_to_judge() -> None:
     finding = found(None)
     assert finding.verdict is Verdict.NOT_APPLICABLE
-    assert finding.next_step == "specaudit run --select CLM1 --claim FILE"
+    assert finding.next_step == "specaudit run --suite test.toml --select CLM1 --claim FILE"
 
 
 def test_a_claim_that_cannot_be_judged_is_no_violation() -> None:

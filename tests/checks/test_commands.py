@@ -1,11 +1,20 @@
 """The commands in findings can be pasted as they are."""
 
+import shlex
+
 import msgspec
 import pytest
 
 from specaudit.checks.commands import rerun, with_option
 from specaudit.model.plan import Arm
-from tests.model.builders import plan
+from specaudit.model.suite import Suite
+from tests.model.builders import plan as plan_of
+
+
+def plan(suite="quick", **changes):
+    checks = {check_id: {} for check_id in ("GRD1", "LAW1", "CTR1")}
+    return plan_of(suite=Suite(name=suite, title="", checks=checks), **changes)
+
 
 REMOTE = (
     Arm(role="subject", engine="openai", endpoint="http://a:1/v1", model="my model"),
@@ -51,12 +60,12 @@ def test_over_http_all_addresses_are_told_and_quoted():
 
 
 def test_every_replica_is_told():
-    head = plan(arms=REMOTE[:1], metrics="http://a:1/metrics", replicas=("http://b:1/metrics",))
+    head = plan("one-endpoint", arms=REMOTE[:1], metrics="http://a:1/metrics", replicas=("http://b:1/metrics",))
     assert "--metrics http://a:1/metrics --metrics http://b:1/metrics" in rerun(head, "CTR1")
 
 
 def test_a_missing_option_is_added():
-    assert with_option(plan(arms=REMOTE[:1]), "--reference", "URL") == (
+    assert with_option(plan("one-endpoint", arms=REMOTE[:1]), "--reference", "URL") == (
         "specaudit run --endpoint http://a:1/v1 --model 'my model' --reference URL"
     )
 
@@ -71,12 +80,29 @@ def test_how_the_servers_are_asked_is_told():
     )
 
 
-def test_a_check_that_the_usual_suite_has_not_names_one_that_has():
-    assert rerun(plan(arms=REMOTE[:1]), "GRD3", suite="greedy").endswith(" --suite greedy --select GRD3")
+@pytest.mark.parametrize(
+    ("arms", "suite", "words"),
+    [
+        (REMOTE, "greedy", ["--suite", "greedy"]),
+        (REMOTE, "mine", ["--suite", "mine.toml"]),
+        (REMOTE, "quick", []),
+        (REMOTE[:1], "quick", ["--suite", "quick"]),
+        (REMOTE[:1], "one-endpoint", []),
+        (REMOTE, "one-endpoint", ["--suite", "one-endpoint"]),
+    ],
+)
+def test_the_suite_is_told_unless_it_is_the_usual_one(arms, suite, words):
+    header = plan(suite, arms=arms)
+    assert shlex.split(rerun(header, "GRD1"))[-2 - len(words) :] == [*words, "--select", "GRD1"]
+    assert shlex.split(with_option(header, "--metrics", "URL"))[-2 - len(words) :] == [*words, "--metrics", "URL"]
+
+
+def test_a_check_that_the_suite_has_not_is_run_as_usual():
+    assert "--suite" not in rerun(plan("seeds", arms=REMOTE), "CTR2")
 
 
 def test_an_engine_that_was_named_is_named_again():
     arms = (Arm(role="subject", engine="llamacpp:adaptive_target=0.5", endpoint="http://a:1/v1"),)
-    assert rerun(plan(arms=arms), "LAW1") == (
+    assert rerun(plan("one-endpoint", arms=arms), "LAW1") == (
         "specaudit run --engine llamacpp:adaptive_target=0.5 --endpoint http://a:1/v1 --select LAW1"
     )

@@ -145,7 +145,7 @@ class EndEquality(Check[EndSettings]):
             },
             assumptions=("the prompts are like those of interest",),
             notes=(*not_under_control(evidence), *_not_asked(evidence, judged)),
-            next_step=rerun(evidence.plan, self.id, suite="greedy") if verdict is Verdict.VIOLATES else "",
+            next_step=rerun(evidence.plan, self.id) if verdict is Verdict.VIOLATES else "",
         )
 
 

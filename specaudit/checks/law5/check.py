@@ -327,5 +327,5 @@ def _is_bounded(finding: Finding) -> bool:
 
 def _next_step(verdict: Verdict, evidence: Evidence, worst: JudgedCell) -> str:
     if verdict is Verdict.VIOLATES:
-        return rerun(evidence.plan, CHECK, new_samples=True, suite=evidence.plan.suite.name)
+        return rerun(evidence.plan, CHECK, new_samples=True)
     return "" if verdict is Verdict.CONFORMS else worst.finding.next_step.replace("LAW1", CHECK)

@@ -264,5 +264,5 @@ def _exhibit(found: Mapping[int, Compared]) -> Exhibit:
 
 def _next_step(target: Compared, evidence: Evidence) -> str:
     if target.relation == "differs":
-        return rerun(evidence.plan, CHECK, new_samples=True, suite=evidence.plan.suite.name)
+        return rerun(evidence.plan, CHECK, new_samples=True)
     return target.finding.next_step.replace("LAW3", CHECK)
