@@ -14,6 +14,7 @@ from specaudit.checks.seeds import first_seed
 from specaudit.checks.tokens import Emission, Scoring
 from specaudit.laws.edge import ToldLaw, told_law
 from specaudit.laws.orders import order_of
+from specaudit.laws.processors import looks_back
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Response, TokenLogprobs
 from specaudit.model.evidence import Evidence
@@ -30,17 +31,34 @@ _LAWS_AT_ONCE = 4096
 
 def scoring(sampling: Sampling, evidence: Evidence) -> How | None:
     """Return how the law at each emitted token can be known; None where the reference cannot be asked in context."""
-    reference = evidence.capabilities["reference"]
     if "reference" in evidence.laws:
         return "exact"
-    hidden = any(found.reasoning == "hidden" for found in evidence.capabilities.values())
-    if hidden or not (reference.token_prompts and reference.tokens == "ids" and law_is_told(evidence)):
+    if why_not(sampling, evidence):
         return None
+    reference = evidence.capabilities["reference"]
     # Raw logprobs tell the law when they reach as far as top_k does, or hold the whole vocabulary.
     wanted = sampling.top_k or reference.vocabulary_size
     if wanted is None or reference.logprobs < wanted or reference.logprobs_mode == "unknown":
         return "drawn"
     return "forced" if reference.scores_prompts and reference.logprobs_mode == "raw" else "single"
+
+
+def why_not(sampling: Sampling, evidence: Evidence) -> str:
+    """Say why the reference cannot be asked for its law behind a prefix; nothing where it can."""
+    reference = evidence.capabilities["reference"]
+    hidden = any(found.reasoning == "hidden" for found in evidence.capabilities.values())
+    if hidden or not (reference.token_prompts and reference.tokens == "ids" and law_is_told(evidence)):
+        return (
+            "The reference cannot be asked for its law behind a prefix: that takes prompts of token ids, whole "
+            "completions, and temperatures that can be set."
+        )
+    if looks_back(sampling):  # vLLM counts presence and frequency over what was generated, and never over the prompt
+        return (
+            "The sampling parameters look back at the tokens before: penalties, a grammar or bad words. To the "
+            "reference a prefix is prompt, and engines do not treat it as what they generated. LAW1 and LAW5 judge such "
+            "parameters by whole completions."
+        )
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)

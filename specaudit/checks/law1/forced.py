@@ -19,7 +19,6 @@ from specaudit.checks.ranks import points_of
 from specaudit.checks.scoring import forced, read_scores, score_stage, scoring
 from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives, walk
 from specaudit.laws.orders import order_of
-from specaudit.laws.processors import looks_back
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Plan, Role, Stage
 from specaudit.model.request import Sampling
@@ -42,7 +41,7 @@ def how_bounded(settings: LawSettings, evidence: Evidence) -> How:
         return "depths"
     if "reference" in evidence.laws:
         return "exact"
-    if scoring(settings.sampling, evidence) != "forced" or looks_back(settings.sampling):
+    if scoring(settings.sampling, evidence) != "forced":
         return "sampled"
     if hidden_at_edges(evidence, settings) > _HIDDEN * settings.tolerance:
         return "sampled"

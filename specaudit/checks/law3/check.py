@@ -20,7 +20,7 @@ from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law3.views import Levels, TokensView, judge_path, judge_range
 from specaudit.checks.paths import missing, path_counts
 from specaudit.checks.powered import told as chosen
-from specaudit.checks.scoring import How, scoring
+from specaudit.checks.scoring import How, scoring, why_not
 from specaudit.checks.selfsame import SELF_CONSISTENCY, is_self
 from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, both_p, detectable, sample_alpha
 from specaudit.checks.windows import coverage, rare_paths
@@ -111,12 +111,7 @@ class LawByDepth(Check[DepthSettings]):
         settings = _reachable(settings, evidence)
         how = scoring(settings.sampling, evidence)
         if how is None:
-            return self.cannot_say(
-                settings,
-                Verdict.NOT_APPLICABLE,
-                "The reference cannot be asked for its law behind a prefix: that takes prompts of token ids, whole "
-                "completions, and temperatures that can be set.",
-            )
+            return self.cannot_say(settings, Verdict.NOT_APPLICABLE, why_not(settings.sampling, evidence))
         if not evidence.parts(SAMPLE):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No completions were collected.")
         found = _independence(evidence, budget)

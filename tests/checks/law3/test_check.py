@@ -8,6 +8,7 @@ from specaudit.checks.law3.check import LawByDepth
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.model.finding import Verdict
 from specaudit.model.plan import Arm
+from specaudit.model.request import Sampling
 from tests.checks.drive import drive, engine
 
 CHECK = LawByDepth()
@@ -124,3 +125,22 @@ def test_an_endpoint_may_be_its_own_reference_and_the_finding_says_what_that_sho
 def test_judging_twice_gives_the_same():
     evidence = drive(CHECK, SETTINGS, engine(), reveal=True)
     assert judge(evidence) == judge(evidence)
+
+
+@pytest.mark.parametrize(
+    "on", [{"presence_penalty": 1.5}, {"frequency_penalty": 0.5}, {"repetition_penalty": 1.5}, {"grammar": "(ab|c)*"}]
+)
+@pytest.mark.parametrize("level", ["single", "drawn"])
+def test_what_looks_back_is_not_asked_behind_a_prefix(on, level):
+    """Engines count some penalties over what they said, and to them a prefix is prompt: a healthy one was accused."""
+    settings = msgspec.structs.replace(SETTINGS, sampling=Sampling(**on))
+    evidence = drive(CHECK, settings, engine(), **LEVELS[level])
+    finding = judge(evidence, settings)
+    assert finding.verdict is Verdict.NOT_APPLICABLE, finding.summary
+    assert "look back at the tokens before" in finding.summary
+    assert not evidence.stages
+
+
+def test_in_process_a_penalty_is_judged_by_the_law_behind_its_own_history():
+    settings = msgspec.structs.replace(SETTINGS, sampling=Sampling(presence_penalty=1.5))
+    assert judge(drive(CHECK, settings, engine(), reveal=True), settings).verdict is Verdict.CONFORMS
