@@ -25,6 +25,14 @@ from specaudit.stats.power import detectable_share
 
 _STAGE = "CTR4"
 
+_COUNTS_BEFORE_CUTTING = {
+    "vllm": "vLLM counts before it cuts (vllm-project/vllm issue 56101)",
+    "llama.cpp": "llama.cpp counts before it cuts (ggml-org/llama.cpp issue 28049)",
+}
+"""Engines of which it is public that they count as accepted what a stop then cuts off, by the names of capabilities."""
+
+_LEAVE_OUT = "past_the_end = 1 under [checks.CTR4] of a suite leaves this out and checks bills all the same"
+
 
 class BillingSettings(CheckSettings, frozen=True, kw_only=True):
     """What `[checks.CTR4]` of a suite may say."""
@@ -63,7 +71,7 @@ class Billing(Check[BillingSettings]):
 
     Assumptions: tokens are those that the engine reveals; no other client used the subject.
 
-    Source: Clopper and Pearson 1934; vllm-project/vllm issue 56101.
+    Source: Clopper and Pearson 1934; vllm-project/vllm issue 56101; ggml-org/llama.cpp issue 28049.
 
     Kills: rejected-tokens-billed, count-past-stop, padded-drafts-counted. Spares: plain decoding, correct speculation.
     """
@@ -150,7 +158,7 @@ class Billing(Check[BillingSettings]):
             alpha=budget.alpha,
             measured={} if stopped is None else _figures(stopped),
             witness=max(wrong, key=lambda one: one.billed > one.most).witness if wrong else None,
-            notes=() if stopped is None else _notes(stopped),
+            notes=() if stopped is None else tuple(_notes(stopped, evidence.capabilities["subject"].engine)),
             assumptions=("tokens are those that the engine reveals", "no other client used the subject"),
             next_step=_next_step(evidence.plan, verdict, stopped),
         )
@@ -247,13 +255,16 @@ def _figures(stopped: Endings) -> dict[str, float]:
     }
 
 
-def _notes(stopped: Endings) -> tuple[str, ...]:
+def _notes(stopped: Endings, engine: str) -> Iterator[str]:
+    """Say how much was counted and cut off, and whether that is the engine's known way of counting."""
     if not stopped.beyond:
-        return ()
-    return (
+        return
+    yield (
         f"{stopped.tokens:,} tokens at least count as accepted and were cut off at a stop, in {stopped.beyond} of "
-        f"{stopped.answers} stopped answers: the verifier's length overstates what users get (counted-past-the-end)",
+        f"{stopped.answers} stopped answers: the verifier's length overstates what users get (counted-past-the-end)"
     )
+    if known := _COUNTS_BEFORE_CUTTING.get(engine):
+        yield f"{known}; {_LEAVE_OUT}"
 
 
 def _untold(evidence: Evidence) -> str:

@@ -60,6 +60,16 @@ def test_it_kills(mutant: str, words: str) -> None:
     assert words in finding.summary
 
 
+@pytest.mark.parametrize(
+    ("engine", "source"), [("llama.cpp", "ggml-org/llama.cpp issue 28049"), ("vllm", "vllm-project/vllm issue 56101")]
+)
+def test_an_engine_that_is_known_to_count_so_is_named_with_its_source(engine: str, source: str) -> None:
+    (_, known) = judged("count-past-stop", engine=engine).notes
+    assert source in known
+    assert "past_the_end = 1 under [checks.CTR4]" in known
+    assert len(judged("count-past-stop").notes) == 1
+
+
 def test_answers_that_count_past_a_stop_are_found_without_a_page() -> None:
     """Every step is told to have accepted two drafts more than it did."""
 
