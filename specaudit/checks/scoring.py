@@ -12,7 +12,7 @@ from typing import Literal
 from specaudit.checks.control import law_is_told
 from specaudit.checks.seeds import first_seed
 from specaudit.checks.tokens import Emission, Scoring
-from specaudit.laws.edge import ToldLaw, told_law
+from specaudit.laws.edge import DOUBT, ToldLaw, told_law
 from specaudit.laws.orders import order_of
 from specaudit.laws.processors import looks_back
 from specaudit.model.capabilities import Capabilities
@@ -173,6 +173,7 @@ def read_scores(
     reference: Capabilities,
     completions: Iterable[Scorable],
     answers: Iterable[Response | None],
+    doubt: float = DOUBT,
 ) -> Iterator[Scoring]:
     """Return tokens under the laws that the reference's logprobs tell, some completions at a time.
 
@@ -181,6 +182,7 @@ def read_scores(
         reference: What the reference reveals.
         completions: As they were asked about.
         answers: To the requests of their places, in order.
+        doubt: Natural logarithms by which two passes over the same weights may differ.
     """
     mode, order, replies = reference.logprobs_mode, order_of(reference.engine), iter(answers)
     scored, number, kept = Scoring(edges=[]), dict[int, int](), list[ToldLaw]()
@@ -192,7 +194,7 @@ def read_scores(
             scored.lose(row, one.lost)
         for place, response in zip(one.places, replies, strict=False):
             for depth, position in _positions(place, response):
-                told = None if position is None else told_law(position, sampling, mode, order)
+                told = None if position is None else told_law(position, sampling, mode, order, doubt)
                 if told is None:
                     scored.lose(row, [depth])
                     continue

@@ -9,10 +9,10 @@ from specaudit.model.request import Sampling
 TOP2 = Sampling(top_k=2)
 
 
-def edge(logprobs, sampling, mode="raw"):
+def edge(logprobs, sampling, mode="raw", doubt=DOUBT):
     position = TokenLogprobs(token=0, logprob=None, top=tuple(enumerate(logprobs)))
     law = scored_law(position, sampling, mode)
-    return edge_of(position, law, sampling, mode)
+    return edge_of(position, law, sampling, mode, doubt)
 
 
 def raw(*weights):
@@ -27,6 +27,12 @@ def test_a_clear_cut_leaves_no_doubt():
 def test_tokens_on_both_sides_of_a_close_cut_are_in_doubt():
     found = edge(raw(0.5, 0.2, 0.19, 0.01), TOP2)
     assert (found.tokens, found.beyond) == (frozenset({1, 2}), False)
+
+
+def test_a_doubt_may_be_smaller_than_a_step_of_bfloat16():
+    weights = raw(0.5, 0.2, 0.19, 0.01)
+    assert edge(weights, TOP2, doubt=0.06).tokens == {1, 2}
+    assert not edge(weights, TOP2, doubt=0.05).tokens
 
 
 def test_if_the_last_reported_is_in_doubt_so_may_be_the_next():

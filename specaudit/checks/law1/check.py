@@ -180,7 +180,7 @@ class EmittedLaw(Check[LawSettings]):
             views=tuple(view.record(settings.tolerance, confidence) for view in views),
             coverage=paths,
             measured={f"{role} completions lost": float(arm.planned - len(arm.tokens)) for role, arm in draws.items()},
-            assumptions=assumptions(looked),
+            assumptions=assumptions(settings, looked),
             notes=(*rare_paths(settings.tolerance, taken), *chosen(evidence), *not_under_control(evidence)),
             exhibits=(worst.cells,),
             next_step=next_step(self.id, told, evidence),

@@ -21,7 +21,6 @@ from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives,
 from specaudit.laws.orders import order_of
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Plan, Role, Stage
-from specaudit.model.request import Sampling
 
 CHECK = "LAW1"
 _TRUST_PART, _SCORE_PART = 1, 3
@@ -45,7 +44,7 @@ def how_bounded(settings: LawSettings, evidence: Evidence) -> How:
         return "sampled"
     if hidden_at_edges(evidence, settings) > _HIDDEN * settings.tolerance:
         return "sampled"
-    return "forced" if _believed(evidence, settings.sampling, settings.slack) else "sampled"
+    return "forced" if _believed(evidence, settings) else "sampled"
 
 
 @once
@@ -56,17 +55,17 @@ def hidden_at_edges(evidence: Evidence, settings: LawSettings) -> float:
     """
     if TRUST not in evidence.stages:
         return 0.0
-    scored = _scored(evidence, settings.sampling, PILOT, TRUST, "reference", first=0, seed=0)
+    scored = _scored(evidence, settings, PILOT, TRUST, "reference", first=0, seed=0)
     hidden = [points_of(one.known).hidden for one in scored if one.known is not None]
     return settings.word_length * float(np.concatenate(hidden).mean()) if hidden else 0.0
 
 
 @once
-def _believed(evidence: Evidence, sampling: Sampling, slack: float) -> bool:
+def _believed(evidence: Evidence, settings: LawSettings) -> bool:
     """Nothing that the reference itself emitted contradicts its logprobs, as far as these were asked for."""
     if TRUST not in evidence.stages:
         return True
-    own = bet(_scored(evidence, sampling, PILOT, TRUST, "reference", first=0, seed=0), DOUBT, slack=slack)
+    own = bet(_scored(evidence, settings, PILOT, TRUST, "reference", first=0, seed=0), DOUBT, slack=settings.slack)
     return own is not None and own.rejected_after is None
 
 
@@ -100,14 +99,15 @@ def scored_rounds(settings: LawSettings, evidence: Evidence, seed: int) -> Itera
             yield walk(target_laws(settings, evidence), emitted, drafts=drafts, raw=raw).scored(first=first, seed=seed)
         elif f"{SCORE}.{number}" in evidence.stages:
             score = f"{SCORE}.{number}"
-            yield from _scored(evidence, settings.sampling, stage, score, "subject", first=first, seed=seed)
+            yield from _scored(evidence, settings, stage, score, "subject", first=first, seed=seed)
         first += len(emissions(evidence, stage, "subject"))
 
 
 def _scored(
-    evidence: Evidence, sampling: Sampling, stage: str, score: str, role: Role, *, first: int, seed: int
+    evidence: Evidence, settings: LawSettings, stage: str, score: str, role: Role, *, first: int, seed: int
 ) -> Iterator[ScoredTokens]:
     answers = (response for _, _, response in evidence.answered(score, "reference"))
     completions = forced(emissions(evidence, stage, role))
-    for part in read_scores(sampling, evidence.capabilities["reference"], completions, answers):
+    reference = evidence.capabilities["reference"]
+    for part in read_scores(settings.sampling, reference, completions, answers, settings.rounding):
         yield part.scored(first=first, seed=seed)

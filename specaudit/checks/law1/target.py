@@ -136,16 +136,16 @@ def target_laws(settings: LawSettings, evidence: Evidence) -> ContextLaws:
     if "reference" in evidence.laws:
         order = order_of(evidence.capabilities["reference"].engine)
         return exact_laws(evidence.laws["reference"], settings.sampling, order)
-    return _told(evidence, settings.sampling)[0]
+    return _told(evidence, settings.sampling, settings.rounding)[0]
 
 
 def target_edges(settings: LawSettings, evidence: Evidence) -> Mapping[Context, Edge] | None:
     """Return what is in doubt about the laws that logprobs told; None where the law is exact."""
-    return None if "reference" in evidence.laws else _told(evidence, settings.sampling)[1]
+    return None if "reference" in evidence.laws else _told(evidence, settings.sampling, settings.rounding)[1]
 
 
 @once
-def _told(evidence: Evidence, sampling: Sampling) -> tuple[ScoredLaws, dict[Context, Edge]]:
+def _told(evidence: Evidence, sampling: Sampling, rounding: float) -> tuple[ScoredLaws, dict[Context, Edge]]:
     """Laws by context from logprobs of the reference: of the tree's first tokens, and of the pilot's own tokens.
 
     The pilot knows the contexts that it went through; what it knows was told before the first word was drawn that
@@ -156,7 +156,7 @@ def _told(evidence: Evidence, sampling: Sampling) -> tuple[ScoredLaws, dict[Cont
     laws: dict[Context, NextLaw] = {}
     edges: dict[Context, Edge] = {}
     for context, position in _positions(evidence):
-        told = None if context in laws else told_law(position, sampling, mode, order)
+        told = None if context in laws else told_law(position, sampling, mode, order, rounding)
         if told is not None:
             laws[context], edges[context] = told.law, told.edge
     return ScoredLaws(laws), edges

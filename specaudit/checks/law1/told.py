@@ -7,6 +7,7 @@ from specaudit.checks.copies import Choices
 from specaudit.checks.law1.judged import JudgedView
 from specaudit.checks.law1.looking import Looked
 from specaudit.checks.law1.settings import LawSettings
+from specaudit.laws.edge import rounding
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Verdict
 
@@ -92,14 +93,14 @@ def next_step(check_id: str, told: Told, evidence: Evidence) -> str:
     return "Is speculation on, and is the metrics page the subject's own?"
 
 
-def assumptions(looked: Looked) -> tuple[str, ...]:
+def assumptions(settings: LawSettings, looked: Looked) -> tuple[str, ...]:
     """Return what the verdict takes for granted."""
     common = (
         "the reference serves the same target, weights and tokenizer",
         "prompts, sampling parameters and load are like those of interest",
         "faults rarer than 3/n of the completions stay unseen",
     )
-    scored = ("the reference's logprobs are those that it samples from",)
+    scored = ("the reference's logprobs are those that it samples from", rounding(settings.rounding))
     classes = ("where tokens are put in classes, a deviation within a class stays unseen",)
     pooled = (
         "all words of a completion are bounded together: deviations that cancel over depths or contexts stay unseen by "

@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 
 from specaudit.checks.betting import bet
-from specaudit.checks.commands import rerun, with_option
 from specaudit.checks.control import cached_answers, not_under_control, only_copies, reachable
 from specaudit.checks.copies import Independence, dependent_choices, independence
 from specaudit.checks.interface import POWER, Budget, Check, budget_of, incomparable
@@ -17,11 +16,11 @@ from specaudit.checks.law3.drawn import bet_on_draws, judge_drawn, paired_rounds
 from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, sample_groups, sample_stage, score_stage
 from specaudit.checks.law3.scores import scored_rounds
 from specaudit.checks.law3.settings import DepthSettings
+from specaudit.checks.law3.told import NOT_BOUNDED, assumptions, next_step, summary
 from specaudit.checks.law3.views import Levels, TokensView, judge_path, judge_range
 from specaudit.checks.paths import missing, path_counts
 from specaudit.checks.powered import told as chosen
 from specaudit.checks.scoring import How, scoring, why_not
-from specaudit.checks.selfsame import SELF_CONSISTENCY, is_self
 from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, both_p, detectable, sample_alpha
 from specaudit.checks.windows import coverage, rare_paths
 from specaudit.model.estimate import Deviation
@@ -167,7 +166,7 @@ class LawByDepth(Check[DepthSettings]):
             check=self.id,
             verdict=verdict,
             required=settings.required,
-            summary=_summary(verdict, worst, settings, betting if early else None, bounded, unseen, lacking),
+            summary=summary(verdict, worst, settings, betting if early else None, bounded, unseen, lacking, whole),
             effect=record.effect,
             statistic=msgspec.structs.replace(
                 record.statistic,
@@ -182,26 +181,11 @@ class LawByDepth(Check[DepthSettings]):
             views=tuple(view.record(settings.tolerance, 1 - budget.delta) for view in views),
             coverage=paths,
             measured={"tokens scored": float(sum(view.test.effective_size for view in bounding))},
-            assumptions=_assumptions(evidence),
-            notes=(*_NOT_BOUNDED, *notes) if how == "drawn" else notes,
+            assumptions=assumptions(settings, evidence),
+            notes=(*NOT_BOUNDED, *notes) if how == "drawn" else notes,
             exhibits=(worst.cells,),
-            next_step=_next_step(verdict, evidence, bounded=bounded),
+            next_step=next_step(self.id, verdict, evidence, bounded=bounded),
         )
-
-
-_NOT_BOUNDED = ("the reference reports no logprobs, so that a deviation can be shown but not be excluded",)
-
-
-def _assumptions(evidence: Evidence) -> tuple[str, ...]:
-    target = (
-        SELF_CONSISTENCY if is_self(evidence.plan) else "the reference serves the same target, weights and tokenizer"
-    )
-    return (
-        target,
-        "the reference's logprobs are those that it samples from",
-        "prompts, sampling parameters and load are like those of interest",
-        "the bound pools the contexts of a range: deviations that cancel there stay unseen by it",
-    )
 
 
 def _independence(evidence: Evidence, budget: Budget) -> Independence:
@@ -256,47 +240,3 @@ def _views(
     by_path = (tokens_by_path(evidence, rounds) if planned_paths(evidence) else None) or {}
     found += [judge_path(path, masks, rounds, law, levels) for path, masks in by_path.items()]
     return [view for view in found if view is not None]
-
-
-def _summary(
-    verdict: Verdict,
-    worst: TokensView,
-    settings: DepthSettings,
-    early: Betting | None,
-    bounded: bool,
-    unseen: Sequence[str],
-    missing: str,
-) -> str:
-    if verdict is Verdict.VIOLATES:
-        if early is not None:
-            return (
-                f"Single tokens do not have the target's law, which bets on them showed after "
-                f"{early.rejected_after:,}; {worst.name} differ most."
-            )
-        return (
-            f"Single tokens do not have the target's law, most clearly {worst.name}: total variation "
-            f"{worst.distance.estimate:.3f} in bins of rank, at least {worst.low:.3f}."
-        )
-    if verdict is Verdict.CONFORMS:
-        return (
-            f"At every depth up to {settings.max_tokens} tokens the binned law of single tokens is within total "
-            f"variation {worst.high:.3f} of the target's; {settings.tolerance:g} is tolerated."
-        )
-    reasons = []
-    if not bounded:
-        reasons.append(f"the total variation of {worst.name} is only bounded by {worst.high:.3f}")
-    if unseen:
-        reasons.append(f"nothing was scored at {', '.join(unseen)}")
-    if missing:
-        reasons.append(missing)
-    return f"A deviation was neither shown nor excluded: {'; '.join(reasons or ['the sample is not complete'])}."
-
-
-def _next_step(verdict: Verdict, evidence: Evidence, *, bounded: bool) -> str:
-    if verdict is Verdict.VIOLATES:
-        return rerun(evidence.plan, CHECK, new_samples=True)
-    if verdict is Verdict.CONFORMS:
-        return ""
-    if bounded and evidence.plan.metrics is None:
-        return with_option(evidence.plan, "--metrics", "URL_OF_THE_METRICS_PAGE")
-    return rerun(evidence.plan, CHECK)

@@ -43,4 +43,4 @@ def _asked(settings: DepthSettings, evidence: Evidence, how: How, number: int) -
     """Tokens under the laws that the reference's logprobs tell."""
     answers = (response for _, _, response in evidence.answered(f"{SCORE}.{number}", "reference"))
     completions = scorable(evidence.plan, settings, evidence, how, number)
-    return read_scores(settings.sampling, evidence.capabilities["reference"], completions, answers)
+    return read_scores(settings.sampling, evidence.capabilities["reference"], completions, answers, settings.rounding)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from specaudit.laws.edge import DOUBT
 from specaudit.model.request import Sampling
 from specaudit.model.suite import SequentialSettings
 from specaudit.stats.evalues.slack import check_slack
@@ -26,6 +27,9 @@ class DepthSettings(SequentialSettings, frozen=True, kw_only=True):
     """That reach each range of depths, however many tokens one of them has there."""
     blocks: Annotated[int, msgspec.Meta(ge=1, le=16)] = 6
     """In which the sample is collected and scored, each as large as all before it; after each it may be enough."""
+    rounding: Annotated[float, msgspec.Meta(gt=0, le=1)] = DOUBT
+    """Natural logarithms by which two passes over the same weights may differ, so that a token may stand on either side
+    of a filter's cut. The default is one step of bfloat16; of float32 weights .01 is plenty."""
     success: Annotated[float, msgspec.Meta(gt=0.5, lt=1)] = 0.95
     """Wanted probability that an engine without any deviation conforms."""
 

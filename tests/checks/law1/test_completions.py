@@ -162,3 +162,12 @@ def test_where_edge_tokens_may_hide_too_much_the_references_own_words_are_held_a
     assert finding.verdict is Verdict.CONFORMS, finding.summary
     assert finding.views[0].law.startswith(law)
     assert (finding.effect.high > hidden) == (how == "forced")
+
+
+def test_who_knows_the_rounding_of_an_engine_hides_less():
+    settings = msgspec.structs.replace(SETTINGS, sampling=Sampling(top_k=2), tolerance=0.3, rounding=0.01)
+    evidence = drive(CHECK, settings, engine())
+    assert hidden_at_edges(evidence, settings) < 0.01
+    assert how_bounded(settings, evidence) == "forced"
+    finding = judge(evidence, settings)
+    assert "two passes over the same weights differ by at most 0.01 nats where filters cut" in finding.assumptions

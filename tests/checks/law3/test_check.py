@@ -45,6 +45,18 @@ def test_a_healthy_decoder_conforms_where_the_law_is_known(level):
     assert finding.betting.rejected_after is None
 
 
+def test_plain_decoding_is_bounded_and_says_nothing_of_the_verifier():
+    settings = msgspec.structs.replace(SETTINGS, tolerance=0.3)
+    finding = judge(drive(CHECK, settings, engine(draft_tokens=0), reveal=True), settings)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.effect.high < settings.tolerance
+    assert finding.summary == (
+        f"At every depth up to 40 tokens the binned law of single tokens is within total variation "
+        f"{finding.effect.high:.3f} of the target's, but this says nothing of the verifier: the subject decodes "
+        "plainly, so nothing was drafted."
+    )
+
+
 def test_without_logprobs_a_healthy_decoder_is_not_accused_and_not_acquitted():
     finding = judge(drive(CHECK, SETTINGS, engine(), **LEVELS["drawn"]))
     assert finding.verdict is Verdict.INCONCLUSIVE
