@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -19,10 +21,10 @@ from specaudit.audit.suites import load_suite
 from specaudit.doctor.examine import MOST_REQUESTS, Asked, examine
 from specaudit.engines.interface import Access
 from specaudit.engines.llamacpp import build
-from specaudit.model.completion import Response
+from specaudit.model.completion import Response, TokenLogprobs
 from specaudit.model.plan import Arm
 from specaudit.model.report import Report
-from specaudit.model.request import GREEDY, Request
+from specaudit.model.request import GREEDY, Request, Sampling
 from specaudit.model.suite import Suite
 
 pytest.importorskip("xllamacpp", reason="the prebuilt llama.cpp is for Linux on x86-64")
@@ -117,6 +119,39 @@ def test_the_plain_server_scores_what_others_emitted_and_streams_tell_their_step
     assert [evidence.capabilities[role].scores_prompts for role in ("subject", "reference")] == [False, True]
     names = {view.name for view in report.findings[0].views}
     assert {"step position 1", "step position 3", "bonus row", "undrafted step"} <= names
+
+
+def test_what_is_generated_and_scored_once_more_has_the_same_logprobs(fleet: Fleet) -> None:
+    """Within what the suites of this folder take for rounding, alone and eight at a time."""
+
+    async def use() -> list[tuple[Response, Response]]:
+        engine = build(Arm(role="reference", engine="llamacpp", endpoint=f"{fleet['plain']}/v1"), Access())
+
+        async def twice(seed: int) -> tuple[Response, Response]:
+            first = Request(prompt=(1, 5, 6), sampling=Sampling(), seed=seed, max_tokens=16, logprobs=32)
+            drawn = await engine.complete(first)
+            tokens = cast("tuple[int, ...]", drawn.completions[0].tokens)
+            scored = Request(
+                prompt=(1, 5, 6, *tokens), sampling=GREEDY, seed=1, max_tokens=1, logprobs=32, score_from=3
+            )
+            return drawn, await engine.complete(scored)
+
+        try:
+            return [await twice(0), *await asyncio.gather(*(twice(seed) for seed in range(1, 9)))]
+        finally:
+            await engine.close()
+
+    def law(position: TokenLogprobs) -> list[float]:
+        return [logprob for _, logprob in sorted(position.top)]
+
+    pairs = [
+        (one, other)
+        for drawn, scored in asyncio.run(use())
+        for one, other in zip(drawn.completions[0].logprobs or (), scored.scores or (), strict=True)
+    ]
+    assert len(pairs) == 9 * 16
+    assert [one.token for one, _ in pairs] == [other.token for _, other in pairs]
+    assert max(abs(np.subtract(law(one), law(other))).max() for one, other in pairs) < 0.01
 
 
 def test_a_draft_model_without_a_type_is_configured_but_not_speculating(fleet: Fleet, tmp_path: Path) -> None:
