@@ -55,8 +55,8 @@ def why_not(sampling: Sampling, evidence: Evidence) -> str:
     if looks_back(sampling):  # vLLM counts presence and frequency over what was generated, and never over the prompt
         return (
             "The sampling parameters look back at the tokens before: penalties, a grammar or bad words. To the "
-            "reference a prefix is prompt, and engines do not treat it as what they generated. LAW1 and LAW5 judge such "
-            "parameters by whole completions."
+            "reference a prefix is prompt, and engines do not treat it as what they generated. LAW1 and LAW5 judge "
+            "such parameters by whole completions."
         )
     return ""
 
