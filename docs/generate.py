@@ -114,8 +114,8 @@ def _cost(check_id: str, costs: bool) -> Iterator[str]:
 
 @cache
 def _costs() -> dict[str, list[str]]:
+    from specaudit.audit.audit import Audit
     from specaudit.audit.estimate import estimate
-    from specaudit.audit.run import Audit
 
     found: dict[str, list[str]] = {}
     for name in COSTED:

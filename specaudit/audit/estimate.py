@@ -10,9 +10,10 @@ from typing import Literal
 
 import msgspec
 
+from specaudit.audit.audit import Audit
 from specaudit.audit.budget import PROBING
 from specaudit.audit.plan import make_plan
-from specaudit.audit.run import Audit, with_counters
+from specaudit.audit.probing import with_counters
 from specaudit.checks import registry
 from specaudit.engines import reference
 from specaudit.engines.interface import Access, Engine, EngineFailure, Scraper

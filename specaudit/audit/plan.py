@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from specaudit.audit.audit import Audit
 from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF
 from specaudit.engines.addresses import public_address
@@ -21,9 +22,6 @@ from specaudit.model.nearest import nearest
 from specaudit.model.plan import Api, Arm, Plan, Role, Speculation
 from specaudit.model.suite import SequentialSettings, Suite
 from specaudit.version import VERSION
-
-if TYPE_CHECKING:
-    from specaudit.audit.run import Audit
 
 IN_PROCESS = "in process"
 """Stands for the metrics address of an engine that runs in process."""

@@ -10,10 +10,12 @@ from typing import Any
 import msgspec
 
 from specaudit.audit.analyse import analyse
+from specaudit.audit.arms import connect
+from specaudit.audit.audit import Audit
 from specaudit.audit.events import Judging, Listener, Resumed, silent
 from specaudit.audit.plan import checked
 from specaudit.audit.record import Recorder, read_evidence
-from specaudit.audit.run import Audit, carry_out, cluster_of, connect
+from specaudit.audit.run import carry_out, cluster_of
 from specaudit.audit.shards import WHOLE, Shard
 from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF, is_self

@@ -3,11 +3,12 @@
 import asyncio
 from dataclasses import dataclass, replace
 
+from specaudit.audit.arms import Arms, connect
+from specaudit.audit.audit import Audit
 from specaudit.audit.collect import Collector
 from specaudit.audit.events import RequestEnded, silent
 from specaudit.audit.keys import keys_from_environment
 from specaudit.audit.record import InMemory, Recorder
-from specaudit.audit.run import Arms, Audit, connect
 from specaudit.audit.shards import Shard
 from specaudit.executors import Executor
 from specaudit.model.entries import AnyEntry, AttemptEntry, PlanEntry, ProbeEntry, StageEntry, StopEntry

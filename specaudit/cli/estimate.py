@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from specaudit.audit.run import Audit
+    from specaudit.audit.audit import Audit
 
 
 def show_estimate(audit: Audit, *, json: bool, **assumed: Any) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from specaudit.audit.run import Audit
+from specaudit.audit.audit import Audit
 from specaudit.audit.suites import load_suite
 from specaudit.model.plan import Arm, Plan, PlannedRequest, Role, Stage
 from specaudit.model.request import Request, Sampling

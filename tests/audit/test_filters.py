@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from specaudit.audit.audit import Audit
 from specaudit.audit.filters import wanted_filters, with_refused_filters
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.run import run_audit
 from specaudit.checks.grd3.check import EndEquality
 from specaudit.engines.interface import EngineFailure, Probe
 from specaudit.engines.pace import Pacer

@@ -3,8 +3,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from specaudit.audit.audit import Audit
 from specaudit.audit.plan import make_plan, selected
-from specaudit.audit.run import Audit
 from specaudit.model.errors import CouldNotTest, SpecauditError, UsageError
 from specaudit.model.plan import Plan
 from specaudit.model.record import to_json

@@ -10,12 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from specaudit.audit import run as running
+from specaudit.audit import probing
+from specaudit.audit.audit import Audit
 from specaudit.audit.collect import Collector
 from specaudit.audit.events import Earned, Event, Judging, Probed, RequestEnded, Resumed, StageStarted
 from specaudit.audit.record import FILE_NAME, Recorder, read_evidence
 from specaudit.audit.resume import Resume, resume_audit
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.run import run_audit
 from specaudit.audit.suites import load_suite
 from specaudit.checks.windows import block_windows
 from specaudit.model.capabilities import Capabilities
@@ -382,7 +383,7 @@ def test_an_engine_that_is_another_by_now_is_refused(tmp_path: Path, whole: tupl
 
 def test_only_an_arm_that_was_probed_before_can_have_changed() -> None:
     nothing = Evidence([])
-    assert running._changed("subject", nothing, Capabilities(engine="a"), None) == ""
+    assert probing._changed("subject", nothing, Capabilities(engine="a"), None) == ""
 
 
 def test_a_folder_that_another_process_writes_is_refused(tmp_path: Path, whole: tuple[Path, Report]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from specaudit.audit import arms
 from specaudit.audit import run as running
 from specaudit.audit.collect import Collector
 from specaudit.audit.events import Event, Judging, Probed, RequestEnded, StageStarted
@@ -213,8 +214,8 @@ def test_a_key_for_one_origin_is_never_shown_to_another(
     def stop(folder: Path) -> None:
         raise Reached
 
-    for name, replaced in (("build", reach), ("MetricsAddress", read), ("Recorder", stop)):
-        monkeypatch.setattr(running, name, replaced)
+    for module, name, replaced in ((arms, "build", reach), (arms, "MetricsAddress", read), (running, "Recorder", stop)):
+        monkeypatch.setattr(module, name, replaced)
     with pytest.raises(Reached):
         run_audit(small_audit(tmp_path, endpoint="http://a:1/v1", api_key="sk", headers={"X": "sk"}, **addresses))
     assert {name: key for name, key in shown.items() if key} == keys

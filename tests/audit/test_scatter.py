@@ -3,8 +3,9 @@
 import pytest
 
 from specaudit.audit import run as running
+from specaudit.audit.audit import Audit
 from specaudit.audit.record import FILE_NAME, read_evidence
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.run import run_audit
 from specaudit.audit.scatter import Part, ask
 from specaudit.audit.shards import Shard
 from specaudit.executors import SerialExecutor

@@ -14,8 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from specaudit.audit.audit import Audit
 from specaudit.audit.record import FILE_NAME
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.run import run_audit
 from specaudit.model.suite import Suite
 
 PROMPTS = (0, 4096, 16_384)

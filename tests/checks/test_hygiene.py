@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from specaudit.audit import estimate as estimates
+from specaudit.audit.audit import Audit
 from specaudit.audit.estimate import Level, estimate
-from specaudit.audit.run import Audit
 from specaudit.audit.suites import load_suite, shipped
 from specaudit.calibrate.matrix import QUICK
 from specaudit.checks import registry

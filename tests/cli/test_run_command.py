@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from specaudit.audit.audit import Audit
 from specaudit.audit.record import FILE_NAME, read_evidence
-from specaudit.audit.run import Audit
 from specaudit.cli import show as showing
 from specaudit.model.entries import SealEntry
 from specaudit.model.report import Report

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.audit import Audit
+from specaudit.audit.run import run_audit
 from specaudit.audit.suites import load_suite
 from specaudit.checks.paths import UNDRAFTED
 from specaudit.model.errors import CouldNotTest

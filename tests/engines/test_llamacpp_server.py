@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from specaudit.audit.audit import Audit
 from specaudit.audit.record import FILE_NAME, read_evidence
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.run import run_audit
 from specaudit.audit.suites import load_suite
 from specaudit.doctor.examine import MOST_REQUESTS, Asked, examine
 from specaudit.engines.interface import Access

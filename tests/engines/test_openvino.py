@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.audit import Audit
+from specaudit.audit.run import run_audit
 from specaudit.audit.suites import load_suite
 from specaudit.engines.interface import Access, EngineFailure
 from specaudit.engines.openvino import OpenVINOEngine, build

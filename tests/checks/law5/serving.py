@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.audit import Audit
+from specaudit.audit.run import run_audit
 from specaudit.decoding.decoder import SpeculativeDecoder
 from specaudit.decoding.worlds import MARKOV4
 from specaudit.engines.reference import ReferenceEngine

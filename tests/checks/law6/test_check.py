@@ -4,7 +4,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from specaudit.audit.run import Audit, run_audit
+from specaudit.audit.audit import Audit
+from specaudit.audit.run import run_audit
 from specaudit.model.finding import Verdict
 from specaudit.model.suite import Suite
 from specaudit.serve.app import make_app
