@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from specaudit.decoding.arrays import BoolArray, FloatArray, IntArray
 from specaudit.decoding.drafters.interface import Drafts, Sequences
 from specaudit.decoding.history import History
@@ -78,3 +80,8 @@ class Executed:
     trimmed: Trimmed
     computed: IntArray
     kept: IntArray
+
+    @property
+    def accepted(self) -> IntArray:
+        """Accepted drafts of each row that left the engine `[b]`."""
+        return np.minimum(self.verified.n_accepted, self.trimmed.emitted)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specaudit.decoding.accounting import Step
-from specaudit.decoding.arrays import FloatArray, IntArray
+from specaudit.decoding.arrays import IntArray
 from specaudit.decoding.block import Block, Executed
 from specaudit.decoding.drafters.interface import Drafts, Sequences
 from specaudit.decoding.generation import Generation, Submission
@@ -20,9 +20,8 @@ from specaudit.decoding.parameters import TO_THE_END, UNFILTERED, SamplingParame
 from specaudit.decoding.reading import kept, nodes, read
 from specaudit.decoding.rules import RuleTable
 from specaudit.decoding.scheduler import NOTHING, Plan, Scheduler, Scheduling
-from specaudit.decoding.stopping import Trimmed
 from specaudit.decoding.streams import Domain
-from specaudit.decoding.verify.verified import Verified
+from specaudit.decoding.writing import append, break_off, mark_read, remember
 
 if TYPE_CHECKING:
     from specaudit.decoding.decoder import SpeculativeDecoder
@@ -205,7 +204,10 @@ class DecodingLoop:
         self._cache.commit(rows.slot[plan.rows], kept(plan, count, executed))
         self._account(plan, computed, count, executed)
         if executed is not None:
-            self._emit(speaking, executed)
+            append(rows, speaking, executed)
+            rows.draft_length[speaking] = decoder.draft_length.learn(
+                rows.draft_length[speaking], executed.drafts.count, executed.accepted, decoder.draft_tokens
+            )
         return executed
 
     def _block(self, speaking: IntArray, reserved: IntArray) -> Block:
@@ -237,10 +239,10 @@ class DecodingLoop:
         verified = decoder.verify(judged, drafts, p, coins)
         trimmed = decoder.trim(block, verified, rows.string[speaking])
         if block.rules.constrained:
-            trimmed = self._broken_off(speaking, p, verified, trimmed)
+            trimmed = break_off(rows, speaking, p, verified, trimmed)
         if forward.features is not None:
             drawn = nodes(verified)[np.arange(len(tokens)), trimmed.emitted - 1]
-            self._remember(speaking, forward.features[np.arange(len(tokens)), drawn])
+            remember(rows, speaking, forward.features[np.arange(len(tokens)), drawn])
         return Executed(
             arrival=rows.arrival[speaking],
             block=block,
@@ -253,20 +255,9 @@ class DecodingLoop:
             kept=tokens + trimmed.emitted - 1,
         )
 
-    def _broken_off(self, speaking: IntArray, p: FloatArray, verified: Verified, trimmed: Trimmed) -> Trimmed:
-        """Emit no last token where a row's rules leave none, and end the row."""
-        every = np.arange(len(p))
-        possible = p[every, nodes(verified)[every, verified.n_accepted]].any(axis=1)
-        broken = ~possible & (trimmed.emitted > verified.n_accepted)
-        self._batch.rows.broken[speaking] = broken
-        return replace(trimmed, emitted=trimmed.emitted - broken)
-
     def _account(self, plan: Plan, computed: IntArray, kept: IntArray, executed: Executed | None) -> None:
         """Count a step, and remember how far each row was read."""
-        rows = self._batch.rows
-        replayed = np.minimum(rows.read_ever[plan.rows] - rows.read[plan.rows], plan.tokens).clip(min=0)
-        rows.read[plan.rows] += kept
-        rows.read_ever[plan.rows] = np.maximum(rows.read_ever[plan.rows], rows.read[plan.rows])
+        replayed = mark_read(self._batch.rows, plan, kept)
         nothing = plan.rows[:0]
         self._decoder.accounting.record(
             Step(
@@ -274,39 +265,9 @@ class DecodingLoop:
                 verified=nothing if executed is None else executed.verified.n_accepted,
                 emitted=nothing if executed is None else executed.trimmed.emitted,
                 computed=int(computed.sum()),
-                replayed=int(replayed.sum()),
+                replayed=replayed,
             )
         )
-
-    def _emit(self, speaking: IntArray, executed: Executed) -> None:
-        """Append what left the engine to the rows that spoke."""
-        rows, out = self._batch.rows, executed.verified.out
-        emitted = executed.trimmed.emitted
-        column = np.arange(out.shape[1])
-        row, place = np.nonzero(column < emitted[:, None])
-        rows.make_room("tokens", int((rows.lengths[speaking] + emitted).max()))
-        rows.make_room("log", int(rows.steps[speaking].max()) + 1)
-        rows.tokens[speaking[row], rows.lengths[speaking[row]] + place] = out[row, place]
-        if executed.block.rules.grammars is not None:
-            rows.grammar[speaking] = executed.block.rules.grammars.run(rows.grammar[speaking], out, emitted)
-        rows.lengths[speaking] += emitted
-        rows.string[speaking] = executed.trimmed.string
-        rows.stopped[speaking] = executed.trimmed.stopped
-        drafted, accepted = executed.drafts.count, np.minimum(executed.verified.n_accepted, emitted)
-        ragged, mixed = drafted.max() > drafted.min(), len(np.unique(rows.rules[speaking])) > 1
-        batch = np.broadcast_to([ragged, mixed], (len(speaking), 2))
-        rows.log[speaking, rows.steps[speaking]] = np.column_stack([drafted, accepted, emitted, batch])
-        rows.steps[speaking] += 1
-        rows.draft_length[speaking] = self._decoder.draft_length.learn(
-            rows.draft_length[speaking], drafted, accepted, self._decoder.draft_tokens
-        )
-
-    def _remember(self, speaking: IntArray, features: FloatArray) -> None:
-        """Keep the target's hidden states `[b, F]` where it drew the last tokens, for the drafter."""
-        rows = self._batch.rows
-        if not rows.features.shape[1]:
-            rows.features = np.zeros((len(rows), features.shape[1]))
-        rows.features[speaking] = features
 
     def _finish(self, over: IntArray) -> None:
         """Hand over rows that have ended; what was planned for them already is computed in vain."""
