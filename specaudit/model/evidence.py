@@ -76,6 +76,7 @@ class Evidence:
         """What the audit may cost, and how fast it may ask, since it was last begun or resumed."""
         self._snapshots: dict[tuple[str, str], dict[int, SnapshotEntry]] = {}
         self._attempts: dict[str, dict[int, list[AttemptEntry]]] = {}
+        self._requests: dict[str, tuple[PlannedRequest, ...]] = {}
         self._draws: dict[tuple[str, ...], dict[Role, Draws]] = {}
         for entry in self.entries:
             self._index(entry)
@@ -113,8 +114,8 @@ class Evidence:
     def _prompts(self) -> dict[tuple[Role, str], tuple[int, ...]]:
         """How each arm tokenized texts, where it told."""
         told: dict[tuple[Role, str], tuple[int, ...]] = {}
-        for name, stage in self.stages.items():
-            for slot, planned in enumerate(stage.slots()):
+        for name in self.stages:
+            for slot, planned in enumerate(self._slots(name)):
                 response, prompt = self.response(name, slot), planned.request.prompt
                 if response is not None and response.prompt_token_ids is not None and isinstance(prompt, str):
                     told.setdefault((planned.arm, prompt), response.prompt_token_ids)
@@ -142,6 +143,12 @@ class Evidence:
         """Return the attempts at one slot in the order in which they were recorded."""
         return self._attempts.get(stage, {}).get(slot, [])
 
+    def _slots(self, stage: str) -> tuple[PlannedRequest, ...]:
+        """The requests of a stage, put together once: a long prompt stands once for all of them."""
+        if stage not in self._requests:
+            self._requests[stage] = self.stages[stage].slots()
+        return self._requests[stage]
+
     def is_settled(self, stage: str, slot: int) -> bool:
         """Say whether a slot was answered or lost; a refusal before anything was generated leaves it open."""
         attempts = self.attempts_at(stage, slot)
@@ -154,7 +161,7 @@ class Evidence:
 
     def answered(self, stage: str, role: Role) -> list[tuple[int, PlannedRequest, Response | None]]:
         """Return (slot, planned request, answer) of one arm in plan order."""
-        slots = enumerate(self.stages[stage].slots())
+        slots = enumerate(self._slots(stage))
         return [(slot, planned, self.response(stage, slot)) for slot, planned in slots if planned.arm == role]
 
     def parts(self, name: str) -> list[str]:
@@ -176,7 +183,7 @@ class Evidence:
         places = [
             (name, slot, item)
             for name in stages
-            for slot, item in enumerate(self.stages[name].slots())
+            for slot, item in enumerate(self._slots(name))
             if item.arm != "background"
         ]
         segment = self.plan.segment if places else "all"
