@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specaudit.audit.keys import keys_from_environment
-from specaudit.cli.headers import secret_header
+from specaudit.cli.server_options import ca_file_option, header_option, model_option, timeout_option, tokenizer_option
 
 if TYPE_CHECKING:
     from specaudit.doctor.examine import Asked
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option("--metrics", metavar="URL", help="Its metrics page.")
 @click.option("--engine", metavar="NAME", default="auto", help="Which engine it is.  [default: found out]")
-@click.option("--model", metavar="NAME", help="Model to ask for.  [default: the first that is served]")
+@model_option
 @click.option(
     "--api",
     type=click.Choice(["completions", "chat"]),
@@ -34,26 +34,10 @@ if TYPE_CHECKING:
     help="Interface of the server.",
 )
 @click.option("--stream", is_flag=True, help="Ask for streams.")
-@click.option("--tokenizer", metavar="PATH", help="tokenizer.json, for servers that tell no tokens.")
-@click.option(
-    "--header",
-    "headers",
-    metavar="NAME=ENVVAR",
-    type=secret_header,
-    multiple=True,
-    help="Send a header with the value of an environment variable (repeatable).",
-)
-@click.option(
-    "--ca-file", metavar="PATH", type=click.Path(path_type=Path), help="Certificates to trust (PEM).  [default: usual]"
-)
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(0.1, 86_400),
-    default=120.0,
-    show_default=True,
-    help="Silence after which an answer is given up.",
-)
+@tokenizer_option
+@header_option
+@ca_file_option
+@timeout_option
 @click.option("--json", is_flag=True, help="Print as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Every request and its answer.")
 def command(

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from specaudit.cli.audits import new_audit
 from specaudit.cli.estimate import show_estimate
 from specaudit.cli.run_command import command as run
-from specaudit.cli.run_command import new_audit
 
 _HOW = ("timeout", "out", "reports", "resume", "dry_run", "json", "allow_inconclusive", "quiet")
 """Options of `run` that say nothing of what is asked; some of them this command has in its own words."""

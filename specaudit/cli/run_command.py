@@ -1,29 +1,17 @@
 """`specaudit run`."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from specaudit.cli.arms import arms_of, plain_arm
+from specaudit.cli.arms import plain_arm
+from specaudit.cli.audits import new_audit, one_subject, recorded_audit, suite_for
 from specaudit.cli.estimate import show_estimate
-from specaudit.cli.headers import secret_header
-from specaudit.cli.limit_options import NAMES as LIMITS
-from specaudit.cli.limit_options import limit_options, limits_of
+from specaudit.cli.limit_options import limit_options
 from specaudit.cli.reports import report_file
-
-if TYPE_CHECKING:
-    from specaudit.audit.events import Listener
-    from specaudit.audit.resume import Resume
-    from specaudit.audit.run import Audit
-    from specaudit.audit.shards import Shard
-
-_AT_ADDRESS = ("endpoint", "reference", "metrics", "model", "api", "stream", "tokenizer", "segment")
-_IN_PROCESS = ("engine", "world", "target", "draft", "speculation", "draft_tokens")
-
-_NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
+from specaudit.cli.server_options import ca_file_option, header_option, model_option, timeout_option, tokenizer_option
 
 
 @click.command("run")
@@ -53,25 +41,14 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     multiple=True,
     help="The subject's metrics page, or one for each replica (repeatable); makes the CTR checks required.",
 )
-@click.option("--model", metavar="NAME", help="Model to ask for.  [default: the first that is served]")
+@model_option
 @click.option(
     "--api", type=click.Choice(["completions", "chat"]), help="Interface of the servers.  [default: completions]"
 )
 @click.option("--stream", is_flag=True, default=None, help="Ask the servers for streams.")
-@click.option(
-    "--header",
-    "headers",
-    metavar="NAME=ENVVAR",
-    type=secret_header,
-    multiple=True,
-    help="Send a header with the value of an environment variable to the endpoint (repeatable).",
-)
-@click.option(
-    "--ca-file", metavar="PATH", type=click.Path(path_type=Path), help="Certificates to trust (PEM).  [default: usual]"
-)
-@click.option(
-    "--tokenizer", metavar="PATH", help="tokenizer.json, or JSON of token texts and ids, for servers that tell none."
-)
+@header_option
+@ca_file_option
+@tokenizer_option
 @click.option(
     "--engine",
     metavar="NAME",
@@ -113,14 +90,7 @@ _NEAREST = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterS
     "--concurrency", metavar="N", type=click.IntRange(1, 1024), help="Requests in flight.  [default: the suite's]"
 )
 @limit_options
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(0.1, 86_400),
-    default=120.0,
-    show_default=True,
-    help="Silence after which an answer is given up.",
-)
+@timeout_option
 @click.option(
     "--out",
     metavar="DIR",
@@ -203,7 +173,7 @@ def command(
     set_on_retry_hooks([])  # where structlog is installed, retries would be told on stdout, in the report's way
     if resume is not None and options["claim"] and context.get_parameter_source("claim") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--claim is for an audit that is yet to be planned, and --resume names one.", context)
-    folder = resume or out or _new_folder(suite or _suite_for(_one_subject(context, options)))
+    folder = resume or out or _new_folder(suite or suite_for(one_subject(context, options)))
     options |= {"suite": suite, "select": select, "ignore": ignore}
     if dry_run:
         if resume is not None:
@@ -215,7 +185,7 @@ def command(
     try:
         with listener(quiet=quiet, verbose=verbose) as listen:
             if resume is not None:
-                report = resume_audit(_resume(context, resume, options | {"out": out}, listen))
+                report = resume_audit(recorded_audit(context, resume, options | {"out": out}, listen))
             else:
                 report = run_audit(new_audit(context, options, out=folder, listener=listen))
     except KeyboardInterrupt:
@@ -227,114 +197,6 @@ def command(
     save(report, folder)
     write_reports(report, folder, reports)
     return report.exit_code
-
-
-def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> "Audit":
-    """Return an audit as options ask for it; `where` its evidence goes and who listens is given by name."""
-    from specaudit.audit.keys import keys_from_environment
-    from specaudit.audit.run import Audit
-
-    asked = _one_subject(context, {name: value for name, value in options.items() if name not in LIMITS})
-    asked |= arms_of(context, asked)
-    asked["suite"] = asked["suite"] or _suite_for(asked)
-    read, claim = _read(asked), asked.pop("claim")
-    del read["claim"]
-    if claim is not None:
-        from specaudit.audit.claims import with_claim
-        from specaudit.claims.reading import load_claim
-
-        read["suite"] = with_claim(read["suite"], load_claim(claim), claim)
-    return Audit(limits=limits_of(options), **where, **read, **keys_from_environment())
-
-
-def _suite_for(options: dict[str, Any]) -> str:
-    """The suite that is meant where none is named."""
-    alone = options["endpoint"] is not None and options["reference"] in (None, "self")
-    return "one-endpoint" if alone else "quick"
-
-
-def _resume(context: click.Context, folder: Path, options: dict[str, Any], listen: "Listener") -> "Resume":
-    """A recorded audit, with what the command line says of it again, in the order of its options."""
-    from specaudit.audit.keys import keys_from_environment
-    from specaudit.audit.resume import ADDRESSES, Resume
-
-    del options["claim"]  # it is in the recorded plan
-    ways = ("timeout", "allow_inconclusive", "headers", "ca_file", "shard", "scheduler")
-    manner = _read({name: options.pop(name) for name in ways})
-    options |= (given := arms_of(context, options))
-    addresses = {name: options[name] for name in ADDRESSES} | {"metrics": _pages(options["metrics"])}
-    names = [option.name for option in context.command.params if option.name in options]
-    said = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    if context.get_parameter_source("arms") is ParameterSource.COMMANDLINE:
-        said += [name for name, url in given.items() if url is not None]
-    return Resume(
-        folder=folder,
-        said=_read({name: options[name] for name in said if name not in LIMITS}),
-        limits={name: options[name] for name in said if name in LIMITS},
-        addresses={name: url for name, url in addresses.items() if url is not None and name not in said},
-        listener=listen,
-        **manner,
-        **keys_from_environment(),
-    )
-
-
-def _read(options: dict[str, Any]) -> dict[str, Any]:
-    """The options with suite and selection read."""
-    from specaudit.audit.suites import load_suite
-
-    readers: dict[str, Callable[[Any], Any]] = {
-        "suite": load_suite,
-        "select": _selection,
-        "ignore": _ids,
-        "headers": dict,
-        "shard": _shard,
-        "metrics": _pages,
-    }
-    return {name: readers[name](value) if name in readers else value for name, value in options.items()}
-
-
-def _pages(urls: tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-    """The metrics page, or the pages of several replicas."""
-    return urls[0] if urls and len(urls) == 1 else urls or None
-
-
-def _one_subject(context: click.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """Put aside a subject that is named further from the command line than the other, with all that goes with it.
-
-    So `--engine mutant:NAME` works where OPENAI_BASE_URL is set or specaudit.toml names an endpoint.
-    """
-    from specaudit.engines.registry import IN_PROCESS, family_of
-
-    def distance(names: tuple[str, ...]) -> int:
-        sources = [context.get_parameter_source(name) for name in names if options[name] is not None]
-        return min((_NEAREST.index(source) for source in sources if source in _NEAREST), default=len(_NEAREST))
-
-    servers = options["engine"] is not None and family_of(options["engine"]) not in IN_PROCESS
-    in_process_options = tuple(name for name in _IN_PROCESS if name != "engine") if servers else _IN_PROCESS
-    at_address, in_process = distance(_AT_ADDRESS), distance(in_process_options)
-    if at_address == in_process:
-        return options
-    return options | dict.fromkeys(_AT_ADDRESS if in_process < at_address else in_process_options)
-
-
-def _selection(text: str | None) -> tuple[str, ...]:
-    """The checks that are asked for: none stands for all, unless none is what was asked for."""
-    from specaudit.model.errors import CouldNotTest
-
-    ids = _ids(text)
-    if text is not None and not ids:
-        raise CouldNotTest("No check is left to run: --select names none.", hint="specaudit list checks")
-    return ids
-
-
-def _shard(text: str | None) -> "Shard":
-    from specaudit.audit.shards import WHOLE, Shard
-
-    return WHOLE if text is None else Shard.parse(text)
-
-
-def _ids(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip().upper() for part in (text or "").split(",") if part.strip())
 
 
 def _new_folder(suite: str) -> Path:
