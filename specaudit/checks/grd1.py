@@ -1,9 +1,6 @@
 """GRD1: at temperature 0 the speculating engine emits what plain greedy decoding of the same target emits."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
-
-import msgspec
 
 from specaudit.checks.background import accompanied, beside_traffic, no_traffic
 from specaudit.checks.commands import rerun, with_option
@@ -13,6 +10,7 @@ from specaudit.checks.greedy.conditions import Condition, condition
 from specaudit.checks.greedy.floor import Floor, floors
 from specaudit.checks.greedy.partings import Compared, Parting, Reader
 from specaudit.checks.greedy.report import exhibit, figures, view, witness
+from specaudit.checks.greedy.settings import GreedySettings
 from specaudit.checks.greedy.sweep import STAGE as SWEEP
 from specaudit.checks.greedy.sweep import sweep_stage, swept
 from specaudit.checks.interface import Budget, Check, incomparable
@@ -22,24 +20,12 @@ from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Finding, Verdict
 from specaudit.model.plan import Plan, Role, Stage
-from specaudit.model.suite import CheckSettings
 
 _ALONE, _BESIDE, _SCORES = "GRD1", "GRD1.beside", "GRD1.scores"
 _NAMES = {_ALONE: "alone", _BESIDE: "beside traffic"}
 
 _BLOCKS = 5
 """Counter windows of a stage, so that one that is void leaves others; odd, so that every block asks both arms."""
-
-
-class GreedySettings(CheckSettings, frozen=True, kw_only=True):
-    """Settings of GRD1."""
-
-    tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.15
-    """Share of prompts that may diverge."""
-    prompts: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 64
-    max_tokens: Annotated[int, msgspec.Meta(ge=2)] = 32
-    hard_gap: Annotated[float, msgspec.Meta(ge=0)] = 2.0
-    """Nats by which the reference prefers its own token, from which on a divergence is no numeric accident."""
 
 
 class PrefixEquality(Check[GreedySettings]):

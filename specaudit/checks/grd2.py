@@ -1,15 +1,14 @@
 """GRD2: how often plain greedy decoding differs from itself, which is the noise floor of GRD1."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
-import msgspec
 import numpy as np
 
 from specaudit.checks.commands import rerun
 from specaudit.checks.control import no_greedy_decoding, not_under_control
 from specaudit.checks.greedy.asked import can_force, force, greedy, prompts_of
 from specaudit.checks.greedy.floor import OTHER, SAME, WIDE, Floor, floors, other_concurrency, to_force
+from specaudit.checks.greedy.settings import GreedySettings
 from specaudit.checks.interface import Budget, Check, incomparable
 from specaudit.checks.selfsame import is_self
 from specaudit.checks.shares import share
@@ -17,22 +16,10 @@ from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Statistic, Verdict, View
 from specaudit.model.plan import Plan, Stage
-from specaudit.model.suite import CheckSettings
 from specaudit.stats.ties import LIMITS
 
 
-class FloorSettings(CheckSettings, frozen=True, kw_only=True):
-    """Settings of GRD2."""
-
-    tolerance: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.15
-    """Share of prompts on which plain decoding may differ from itself."""
-    prompts: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 64
-    max_tokens: Annotated[int, msgspec.Meta(ge=2)] = 32
-    hard_gap: Annotated[float, msgspec.Meta(ge=0)] = 2.0
-    """Nats from which on a preference is no numeric accident."""
-
-
-class NoiseFloor(Check[FloorSettings]):
+class NoiseFloor(Check[GreedySettings]):
     """GRD2 noise floor of plain greedy decoding.
 
     Requirement: at temperature 0 the plain target answers a prompt as it did before, up to numeric ties; how often it
@@ -58,9 +45,9 @@ class NoiseFloor(Check[FloorSettings]):
 
     id = "GRD2"
     title = "noise floor of plain greedy decoding"
-    settings_type = FloorSettings
+    settings_type = GreedySettings
 
-    def next_stage(self, plan: Plan, settings: FloorSettings, evidence: Evidence) -> Stage | None:
+    def next_stage(self, plan: Plan, settings: GreedySettings, evidence: Evidence) -> Stage | None:
         """Ask the reference and its replay, then the replay at another concurrency, then let it read at once."""
         if "reference" not in evidence.capabilities or incomparable(evidence):
             return None
@@ -77,13 +64,13 @@ class NoiseFloor(Check[FloorSettings]):
             return force(plan, evidence, self.id, WIDE, to_force(evidence))
         return None
 
-    def smallest_detectable(self, plan: Plan, settings: FloorSettings, evidence: Evidence) -> Deviation | None:
+    def smallest_detectable(self, plan: Plan, settings: GreedySettings, evidence: Evidence) -> Deviation | None:
         """Return the share of diverging prompts of which at least one is met with 90 % probability."""
         if SAME not in evidence.stages:
             return None
         return Deviation(name="share of prompts that diverge", value=float(1 - 0.1 ** (1 / settings.prompts)))
 
-    def judge(self, settings: FloorSettings, evidence: Evidence, budget: Budget) -> Finding:
+    def judge(self, settings: GreedySettings, evidence: Evidence, budget: Budget) -> Finding:
         """Bound the share on which plain decoding differs from itself."""
         if (cannot := self.cannot_compare(settings, evidence)) is not None:
             return cannot
@@ -112,7 +99,7 @@ class NoiseFloor(Check[FloorSettings]):
         )
 
 
-def _effect(settings: FloorSettings, floor: Floor, delta: float) -> Effect:
+def _effect(settings: GreedySettings, floor: Floor, delta: float) -> Effect:
     return share(
         "share of prompts on which plain decoding differs from itself",
         floor.diverging,
@@ -123,7 +110,7 @@ def _effect(settings: FloorSettings, floor: Floor, delta: float) -> Effect:
     )
 
 
-def _concluded(settings: FloorSettings, measured: Sequence[Floor], worst: Effect) -> tuple[Verdict, str]:
+def _concluded(settings: GreedySettings, measured: Sequence[Floor], worst: Effect) -> tuple[Verdict, str]:
     if hard := [one for one in measured if one.hard]:
         return Verdict.INCONCLUSIVE, (
             f"Plain decoding contradicts itself on {hard[0].hard} of {hard[0].prompts} prompts ({hard[0].name}) where "

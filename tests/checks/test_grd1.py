@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from specaudit.checks.grd1 import GreedySettings, PrefixEquality
+from specaudit.checks.grd1 import PrefixEquality
+from specaudit.checks.greedy.settings import GreedySettings
 from specaudit.checks.interface import Budget
 from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.entries import AttemptEntry

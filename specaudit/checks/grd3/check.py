@@ -2,40 +2,26 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from specaudit.checks.commands import rerun
 from specaudit.checks.control import no_greedy_decoding, not_under_control
-from specaudit.checks.grd3.cases import (
-    CASES,
-    PLAIN,
-    STAGE,
-    Case,
-    asked_cases,
-    case_stage,
-    plain_stage,
-    refused,
-)
-from specaudit.checks.grd3.endings import Compared, Ending, compare, contradicts, ended_as_asked, shown_eos
+from specaudit.checks.grd3.cases import PLAIN, STAGE, case_stage, plain_stage
+from specaudit.checks.grd3.endings import Ending
+from specaudit.checks.grd3.judged import Judged, judged_cases
 from specaudit.checks.grd3.paths import Paths, paths
-from specaudit.checks.greedy.asked import answers
+from specaudit.checks.grd3.told import eos_met, not_asked, view, witness
 from specaudit.checks.interface import Budget, Check, incomparable
 from specaudit.checks.selfsame import is_self
 from specaudit.checks.shares import share
 from specaudit.checks.windows import coverage, nothing_drafted
-from specaudit.model.completion import Response
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Effect, Finding, Statistic, Verdict, View, Witness
+from specaudit.model.finding import Effect, Finding, Verdict
 from specaudit.model.plan import Plan, Stage
-from specaudit.model.request import Request, Token
 from specaudit.model.suite import CheckSettings
-
-_FEWEST = 8
-"""Plain completions without any sign of a stop after which a reference is taken to ignore it."""
 
 
 class EndSettings(CheckSettings, frozen=True, kw_only=True):
@@ -46,21 +32,6 @@ class EndSettings(CheckSettings, frozen=True, kw_only=True):
     prompts: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 64
     """Each is asked once in every way."""
     max_tokens: Annotated[int, msgspec.Meta(ge=6)] = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Judged:
-    """One case: how its requests ended."""
-
-    case: Case
-    asked: int
-    found: Sequence[tuple[Request, Compared]]
-    """Every request that both arms answered."""
-    ignored: bool
-    """The reference does not heed what was asked, so that nothing can be compared."""
-
-    def count(self, ending: Ending) -> int:
-        return sum(compared.ending is ending for _, compared in self.found)
 
 
 class EndEquality(Check[EndSettings]):
@@ -119,7 +90,7 @@ class EndEquality(Check[EndSettings]):
             return cannot
         if reason := no_greedy_decoding(evidence):
             return self.cannot_say(settings, Verdict.NOT_APPLICABLE, reason)
-        judged = _judged(evidence) if STAGE in evidence.stages else []
+        judged = judged_cases(evidence) if STAGE in evidence.stages else []
         compared = [one for one in judged if one.found and not one.ignored]
         if not compared:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No request to end was answered by both engines.")
@@ -136,67 +107,20 @@ class EndEquality(Check[EndSettings]):
             effect=worst,
             alpha=budget.alpha,
             smallest_detectable=_detectable(min(len(one.found) for one in compared)),
-            witness=None if wrong is None else _witness(*wrong),
-            views=tuple(_view(one, effects[one.case.name]) for one in compared),
+            witness=None if wrong is None else witness(*wrong),
+            views=tuple(view(one, effects[one.case.name]) for one in compared),
             coverage={
                 "stops inside an accepted block": taken.stops,
                 "caps where a block would have gone on": taken.caps,
-                "completions that came to EOS": _eos_met(evidence),
+                "completions that came to EOS": eos_met(evidence),
             },
             assumptions=("the prompts are like those of interest",),
-            notes=(*not_under_control(evidence), *_not_asked(evidence, judged)),
+            notes=(*not_under_control(evidence), *not_asked(evidence, judged)),
             next_step=rerun(evidence.plan, self.id) if verdict is Verdict.VIOLATES else "",
         )
 
 
-def _judged(evidence: Evidence) -> list[_Judged]:
-    """All cases that were asked, in order."""
-    plain = {index: answer.completion for index, answer in answers(evidence, PLAIN, "reference").items()}
-    eos = shown_eos(plain.values())
-    first = {planned.prompt_index: response for _, planned, response in evidence.answered(PLAIN, "reference")}
-    found = []
-    slot = 0
-    for case, block in zip(asked_cases(evidence), evidence.stages[STAGE].blocks, strict=False):
-        told: dict[str, dict[int, Response | None]] = {"subject": {}, "reference": {}}
-        requests: dict[int, Request] = {}
-        for planned in block:
-            if evidence.attempts_at(STAGE, slot):  # what was never asked is no loss
-                told[planned.arm][planned.prompt_index] = evidence.response(STAGE, slot)
-            requests[planned.prompt_index] = planned.request
-            slot += 1
-        theirs = told["reference"] or {index: first.get(index) for index in told["subject"]}
-        found.append(_compared(case, requests, told["subject"], theirs, eos))
-    return found
-
-
-def _compared(
-    case: Case,
-    requests: dict[int, Request],
-    ours: dict[int, Response | None],
-    theirs: dict[int, Response | None],
-    eos: Token | None,
-) -> _Judged:
-    pairs = [
-        (requests[index], mine, plain)
-        for index, mine in ours.items()
-        if _told(mine) and _told(plain := theirs.get(index)) and mine is not None and plain is not None
-    ]
-    heeded = [ended_as_asked(request, plain.completions[0]) for request, _, plain in pairs]
-    broken = sum(bool(contradicts(request, plain.completions[0], None, eos)) for request, _, plain in pairs)
-    by_request = case.stops and case.name != "EOS"
-    return _Judged(
-        case=case,
-        asked=len(ours),
-        found=[(request, compare(request, mine, plain, eos)) for request, mine, plain in pairs],
-        ignored=broken > 0 or (by_request and len(pairs) >= _FEWEST and not any(heeded)),
-    )
-
-
-def _told(response: Response | None) -> bool:
-    return response is not None and bool(response.completions) and response.completions[0].tokens is not None
-
-
-def _effect(settings: EndSettings, one: _Judged, budget: Budget) -> Effect:
+def _effect(settings: EndSettings, one: Judged, budget: Budget) -> Effect:
     wrong = one.count(Ending.WRONG) + one.count(Ending.ELSEWHERE)
     judged = len(one.found) - one.count(Ending.APART)
     return share(
@@ -209,7 +133,7 @@ def _effect(settings: EndSettings, one: _Judged, budget: Budget) -> Effect:
     )
 
 
-def _concluded(evidence: Evidence, compared: Sequence[_Judged], worst: Effect, taken: Paths) -> tuple[Verdict, str]:
+def _concluded(evidence: Evidence, compared: Sequence[Judged], worst: Effect, taken: Paths) -> tuple[Verdict, str]:
     wrong = {one.case.name: one.count(Ending.WRONG) for one in compared if one.count(Ending.WRONG)}
     if wrong:
         kinds = ", ".join(f"{count} asked to end by {name}" for name, count in wrong.items())
@@ -243,57 +167,6 @@ def _missing(evidence: Evidence, taken: Paths) -> str:
     if not taken.stops:
         return "no stop was seen to fall inside an accepted block"
     return "" if taken.caps else "no cap was seen to fall where a block would have gone on"
-
-
-def _eos_met(evidence: Evidence) -> int:
-    """Plain completions that stopped by themselves."""
-    return sum(answer.completion.finish_reason == "stop" for answer in answers(evidence, PLAIN, "reference").values())
-
-
-def _not_asked(evidence: Evidence, judged: Sequence[_Judged]) -> tuple[str, ...]:
-    """What was not looked at, and why."""
-    notes = []
-    for case in CASES:
-        if roles := refused(case, evidence):
-            notes.append(f"{case.name}: not asked, since the {' and the '.join(roles)} refuses it with an error")
-    for one in judged:
-        if one.ignored:
-            notes.append(f"{one.case.name}: not compared, since the reference itself does not heed it")
-        elif not one.found:
-            notes.append(f"{one.case.name}: no plain completion had a place for it, or none was answered")
-    if not _eos_met(evidence):
-        notes.append("no completion came to EOS, so nothing is said of it")
-    return tuple(notes)
-
-
-def _view(one: _Judged, effect: Effect) -> View:
-    return View(
-        name=one.case.name,
-        samples=len(one.found),
-        law="sampled",
-        effect=effect,
-        statistic=Statistic(name="wrong ends", value=float(one.count(Ending.WRONG))),
-    )
-
-
-def _witness(request: Request, compared: Compared) -> Witness:
-    prompt = request.prompt if isinstance(request.prompt, str) else " ".join(map(str, request.prompt))
-    said = [
-        f"{name} {value!r}"
-        for name, value in (
-            ("max_tokens", request.max_tokens),
-            ("stop_token_ids", list(request.stop_token_ids)),
-            ("stop", list(request.stop)),
-            ("min_tokens", request.min_tokens),
-        )
-        if value
-    ]
-    return Witness(
-        what=f"after prompt {prompt!r} with {', '.join(said)} the subject {compared.why}",
-        observed=None,
-        expected=None,
-        unit="",
-    )
 
 
 def _detectable(requests: int) -> float:
