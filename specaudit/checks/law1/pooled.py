@@ -188,8 +188,16 @@ class Ranks:
         return table[rows[:, position]]
 
     def _alone(self, prompt: int, completions: int) -> NDArray[np.bool_]:
+        """Which cells a sample of so many completions fills; the others share one, which must be filled as well `[C]`.
+
+        Where the pilot saw too little of these, which is no reason for the sample to see nothing of them, the rarest
+        of the filled cells joins them.
+        """
+        shares = self.shares[prompt]
         words = completions * (self._width // self._settings.word_length) / self._settings.prompts
-        alone: NDArray[np.bool_] = self.shares[prompt] * words >= _MARGIN * MIN_EXPECTED
+        alone: NDArray[np.bool_] = shares * words >= _MARGIN * MIN_EXPECTED
+        if shares[~alone].sum() * words < _MARGIN * MIN_EXPECTED and alone.sum() > 1:
+            alone[np.flatnonzero(alone)[np.argmin(shares[alone])]] = False
         return alone
 
     def _lumping(self, prompt: int, completions: int) -> NDArray[np.float64]:
