@@ -37,9 +37,8 @@ class Case:
 
     @property
     def title(self) -> str:
-        """Subject, suite and engine."""
-        engine = self.options.get("engine")
-        return f"{self.subject}, {self.suite}{f', {engine}' if engine else ''}"
+        """Subject and suite."""
+        return f"{self.subject}{' with adaptive_p' if 'engine' in self.options else ''}, {self.suite}"
 
     def run(self, fleet: Fleet) -> Run:
         """Return the audit, its servers started."""
