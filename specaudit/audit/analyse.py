@@ -8,6 +8,7 @@ from typing import get_args
 import msgspec
 
 from specaudit.audit.budget import spent_in
+from specaudit.audit.shortfalls import shortfalls
 from specaudit.audit.undone import progress, unfinished
 from specaudit.checks import registry
 from specaudit.checks.commands import again
@@ -119,6 +120,8 @@ def _judge(evidence: Evidence, check_id: str, rejected: int) -> Finding:
     settings = registry.settings_of(evidence.plan.suite, check_id)
     budget = budget_of(evidence.plan, check_id, rejected=rejected)
     finding = rounded(registry.get(check_id).judge(settings, evidence, budget))
+    if short := shortfalls(evidence, check_id):
+        finding = msgspec.structs.replace(finding, notes=(*short, *finding.notes))
     stop, decided = evidence.stop, (Verdict.VIOLATES, Verdict.NOT_APPLICABLE)
     if stop is None or stop.interrupted or finding.verdict in decided or not unfinished(evidence, check_id):
         return finding

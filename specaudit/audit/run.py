@@ -124,7 +124,9 @@ async def _collect(plan: Plan, arms: Arms, recorder: Recorder, audit: Audit, clu
             await ask(last)
         for check_id in plan.checks:
             check, settings = registry.get(check_id), registry.settings_of(plan.suite, check_id)
-            while stage := check.next_stage(plan, settings, recorder.evidence()):
+            while stage := check.next_stage(plan, settings, evidence := recorder.evidence()):
+                if stage.name in evidence.stages:  # all answers are there already: it would never end
+                    raise RuntimeError(f"the check {check_id} plans its stage {stage.name} a second time")
                 recorder.append(StageEntry(stage=stage, digest=digest(stage)))
                 if check.watched is not None:
                     listener(Earned(check_id, check.watched))

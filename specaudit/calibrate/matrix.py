@@ -115,7 +115,7 @@ def kill_tasks(subjects: list[str], *, quick: bool, seed: int) -> list[KillTask]
             subject=subject,
             check=check,
             level=level,
-            settings=_settings(subject, check, level, quick=quick),
+            settings=settings_of(subject, check, level, quick=quick),
             seed=seed,
         )
         for subject in subjects
@@ -170,7 +170,8 @@ def _cells(subject: str, *, quick: bool) -> Iterator[tuple[str, str]]:
             yield check, ANY
 
 
-def _settings(subject: str, check: str, level: str, *, quick: bool) -> dict[str, Any]:
+def settings_of(subject: str, check: str, level: str, *, quick: bool = False) -> dict[str, Any]:
+    """Return what a suite says of a check where it judges a subject at a level of evidence, without `conditions`."""
     if quick:
         return dict(QUICK.get(check, {}))
     drawn = DRAWN if (check, level) == ("LAW3", "sampled") else {}
@@ -179,7 +180,7 @@ def _settings(subject: str, check: str, level: str, *, quick: bool) -> dict[str,
 
 def _audited(task: KillTask) -> tuple[Finding, Evidence]:
     """Audit the subject with one check, as `specaudit run` would, at a level of evidence."""
-    table = {**task.settings, **_conditions(task)}
+    table = {**task.settings, **conditions(task.subject, task.check)}
     suite = Suite(name="calibration", title="", checks={task.check: table}, background=Background())
     check, settings = registry.get(task.check), registry.settings_of(suite, task.check)
     names: dict[Role, str] = {"subject": task.subject}
@@ -213,13 +214,13 @@ def _audited(task: KillTask) -> tuple[Finding, Evidence]:
     return check.judge(settings, evidence, budget_of(plan, task.check)), evidence
 
 
-def _conditions(task: KillTask) -> dict[str, Any]:
-    """Settings without which the fault is none: sampling parameters, or the acceptance that a vendor would state."""
-    sampling = sampling_of(task.subject)
-    if task.check in ("LAW1", "LAW3") and sampling is not None:
+def conditions(subject: str, check: str) -> dict[str, Any]:
+    """Return settings without which the fault is none: sampling parameters, or the acceptance a vendor would state."""
+    sampling = sampling_of(subject)
+    if check in ("LAW1", "LAW3") and sampling is not None:
         return {"sampling": sampling}
-    if task.check == "CTR3" and task.subject.startswith("mutant:"):
-        return {"stated": stated_acceptance(task.subject)}
+    if check == "CTR3" and subject.startswith("mutant:"):
+        return {"stated": stated_acceptance(subject)}
     return {}
 
 

@@ -168,6 +168,17 @@ def score_stage(
     return Stage(name=name, blocks=(requests,), prompts=tuple(prompts)) if requests else None
 
 
+def scores_of(evidence: Evidence, stage: str) -> list[Response | None]:
+    """Return the reference's answers of a stage that scores a round, in plan order.
+
+    Nothing where that was never asked: all completions of the round were lost, which still count as lost, or the audit
+    was ended before.
+    """
+    if stage not in evidence.stages:
+        return []
+    return [response for _, _, response in evidence.answered(stage, "reference")]
+
+
 def read_scores(
     sampling: Sampling,
     reference: Capabilities,

@@ -84,7 +84,11 @@ def foreign_traffic(counted: float | None, received: int | None) -> Iterator[str
     """Tokens that the page counted and the client did not receive, or the other way round."""
     if received is None or counted is None or counted == received:
         return
-    cause = "somebody else used the server" if counted > received else "other servers answered, or it counts too few"
+    cause = (
+        "somebody else used the server, or not all that it emitted arrived"
+        if counted > received
+        else "other servers answered, or it counts too few"
+    )
     yield f"the server counted {counted:,.0f} emitted tokens and the client received {received:,}: {cause}"
 
 

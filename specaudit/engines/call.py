@@ -1,6 +1,6 @@
 """One call of a server: a request goes out, a Response comes back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,9 @@ from specaudit.model.completion import Completion, Response
 from specaudit.model.entries import Failure
 from specaudit.model.request import Request
 from specaudit.prompts.tokenizers import Tokenizer
+
+_SAID = 100
+"""Characters that are kept of what a server says it is."""
 
 
 async def call(
@@ -44,13 +47,33 @@ async def call(
     except ValueError as error:
         message = f"{client.where} answered with completions that cannot be read: {error}."
         raise EngineFailure(Failure(reason="protocol", message=message, lost=True)) from error
-    if answered.cache is not None or answered.first is not None:
-        response = msgspec.structs.replace(response, cache=answered.cache, first_token=answered.first)
+    served_by = _served_by(answered.objects, manner.model)
+    if answered.cache is not None or answered.first is not None or served_by is not None:
+        response = msgspec.structs.replace(
+            response, cache=answered.cache, first_token=answered.first, served_by=served_by
+        )
+    if manner.tells_ids:
+        response = msgspec.structs.replace(response, completions=tuple(map(_ids_only, response.completions)))
     if tokenizer is None:
         return response
     read = _retokenized if manner.retokenizes else _divided
     completions = tuple(read(completion, tokenizer) for completion in response.completions)
     return msgspec.structs.replace(response, completions=completions)
+
+
+def _served_by(objects: Sequence[Mapping[str, Any]], asked: str | None) -> str | None:
+    """What an answer says answered it, so that several engines behind one address are told apart."""
+    first: Mapping[str, Any] = objects[0] if objects else {}
+    told = (first.get("model"), first.get("system_fingerprint"))
+    said = [word[:_SAID] for word in told if isinstance(word, str) and word and word != asked]
+    return " ".join(said) or None
+
+
+def _ids_only(completion: Completion) -> Completion:
+    """A completion without its tokens, where any of them came as a text: it may be any of several tokens."""
+    if all(isinstance(token, int) for token in completion.tokens or ()):
+        return completion
+    return msgspec.structs.replace(completion, tokens=None, logprobs=None)
 
 
 def _retokenized(completion: Completion, tokenizer: Tokenizer) -> Completion:

@@ -25,6 +25,9 @@ class Manner:
     """It reveals tokens in logprobs only, so that these are always asked for."""
     only_neutral_temperature: bool = False
     """It takes no temperature but 1."""
+    tells_ids: bool = False
+    """It was seen to tell tokens as ids: an answer that tells texts in their place, as from another server behind the
+    same address, tells no tokens."""
     retokenizes: bool = False
     """It tells text only, which the user's tokenizer divides into tokens."""
     users: str | None = None

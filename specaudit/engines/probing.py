@@ -72,6 +72,7 @@ class Prober:
             self._asker.manner = replace(self._asker.manner, tokens_need_logprobs=True)
         ids = tuple(token for token in tokens or () if isinstance(token, int))
         revealed: Revealed = "ids" if ids and ids == tokens else "texts" if tokens else "none"
+        self._asker.manner = replace(self._asker.manner, tells_ids=revealed == "ids")
         if revealed == "none" and self._tokenizer is not None:
             revealed = "retokenized"
             self._asker.manner = replace(self._asker.manner, retokenizes=True)

@@ -80,6 +80,9 @@ class Response(Record, frozen=True, kw_only=True):
     """Seconds from sending the request to the first piece of the answer that says something, where it is a stream."""
     cache: str | None = None
     """What a cache in front of the engine says in the answer's headers, e.g. `x-cache: HIT`."""
+    served_by: str | None = None
+    """What the answer says answered it: the model, if it is not the one that was asked for, and the version of what
+    runs it (`system_fingerprint`)."""
 
     @property
     def received(self) -> int:

@@ -2,12 +2,8 @@
 
 import http.server
 import json
-import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from specaudit.audit.record import read_evidence
 from tests.cli.conftest import Specaudit
+from tests.cli.servers import serving
 from tests.cli.steady import Ran, steady
 
 SUITE = Path(__file__).with_name("gateways.toml")
@@ -24,26 +21,6 @@ UNTOLD = ("--no-logprobs", "--no-token-ids")
 """No single tokens are told."""
 
 VOCABULARY = {letter: token for token, letter in enumerate("abcd")}
-
-
-@contextmanager
-def serving(*servers: tuple[str, ...]) -> Iterator[list[str]]:
-    """Servers with these options, started together; gives their endpoints."""
-    command = [sys.executable, "-m", "specaudit", "serve", "--port", "0"]
-    processes = [subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) for options in servers]
-    try:
-        endpoints = []
-        for process in processes:
-            assert process.stderr is not None
-            line = process.stderr.readline()
-            found = re.search(r"at (http://127\.0\.0\.1:\d+/v1)$", line.strip())
-            assert found, line + process.stderr.read()
-            endpoints.append(found[1])
-        yield endpoints
-    finally:
-        for process in processes:
-            process.terminate()
-            process.communicate(timeout=10)
 
 
 def run(specaudit: Specaudit, subject: str, reference: str, *options: str) -> Ran:

@@ -16,7 +16,7 @@ from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import DOUBT, PILOT, SAMPLE, SCORE, TRUST, target_laws
 from specaudit.checks.memo import once
 from specaudit.checks.ranks import points_of
-from specaudit.checks.scoring import forced, read_scores, score_stage, scoring
+from specaudit.checks.scoring import forced, read_scores, score_stage, scores_of, scoring
 from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives, walk
 from specaudit.laws.orders import order_of
 from specaudit.model.evidence import Evidence
@@ -97,7 +97,7 @@ def scored_rounds(settings: LawSettings, evidence: Evidence, seed: int) -> Itera
             drafts, raw = exact_alternatives(evidence, settings.sampling, order)
             emitted = emissions(evidence, stage, "subject")
             yield walk(target_laws(settings, evidence), emitted, drafts=drafts, raw=raw).scored(first=first, seed=seed)
-        elif f"{SCORE}.{number}" in evidence.stages:
+        else:
             score = f"{SCORE}.{number}"
             yield from _scored(evidence, settings, stage, score, "subject", first=first, seed=seed)
         first += len(emissions(evidence, stage, "subject"))
@@ -106,7 +106,7 @@ def scored_rounds(settings: LawSettings, evidence: Evidence, seed: int) -> Itera
 def _scored(
     evidence: Evidence, settings: LawSettings, stage: str, score: str, role: Role, *, first: int, seed: int
 ) -> Iterator[ScoredTokens]:
-    answers = (response for _, _, response in evidence.answered(score, "reference"))
+    answers = scores_of(evidence, score)
     completions = forced(emissions(evidence, stage, role))
     reference = evidence.capabilities["reference"]
     for part in read_scores(settings.sampling, reference, completions, answers, settings.rounding):

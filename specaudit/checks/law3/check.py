@@ -77,7 +77,7 @@ class LawByDepth(Check[DepthSettings]):
         if how is None:
             return None
         rounds = len(evidence.parts(SAMPLE))
-        if how != "exact" and rounds > len(evidence.parts(SCORE)):
+        if how != "exact" and rounds and f"{SCORE}.{rounds - 1}" not in evidence.stages:
             stage = score_stage(plan, settings, evidence, how)
             if stage is not None:
                 return stage

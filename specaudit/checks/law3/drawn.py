@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from specaudit.checks.betting import summed_up
 from specaudit.checks.exhibits import cells
 from specaudit.checks.law3.depths import Range
-from specaudit.checks.law3.requests import SCORE, scorable
+from specaudit.checks.law3.requests import SAMPLE, SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law3.views import Levels, TokensView
+from specaudit.checks.scoring import scores_of
 from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Witness
@@ -44,14 +45,14 @@ class PairedRound:
 
 def paired_rounds(settings: DepthSettings, evidence: Evidence) -> Iterator[PairedRound]:
     """Return the pairs of each round, in plan order."""
-    for number in range(len(evidence.parts(SCORE))):
-        answers = iter(evidence.answered(f"{SCORE}.{number}", "reference"))
+    for number in range(len(evidence.parts(SAMPLE))):
+        answers = iter(scores_of(evidence, f"{SCORE}.{number}"))
         pairs: list[Pair] = []
         lost: list[int] = []
         unbroken: int | None = None
         for one in scorable(evidence.plan, settings, evidence, "drawn", number):
             missed = list(one.lost)
-            for place, (_, _, response) in zip(one.places, answers, strict=False):
+            for place, response in zip(one.places, answers, strict=False):
                 assert place.depth is not None, "whole completions are scored by logprobs only"
                 told = response.completions[0].tokens if response is not None and response.completions else None
                 if told:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from specaudit.checks.law3.requests import SAMPLE, SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
-from specaudit.checks.scoring import How, read_scores
+from specaudit.checks.scoring import How, read_scores, scores_of
 from specaudit.checks.tokens import ScoredTokens, Scoring, emissions, exact_alternatives, walk
 from specaudit.laws.contexts import exact_laws
 from specaudit.laws.orders import order_of
@@ -12,7 +12,7 @@ from specaudit.model.evidence import Evidence
 
 
 def scored_rounds(settings: DepthSettings, evidence: Evidence, how: How, seed: int) -> Iterator[ScoredTokens]:
-    """Return every round whose completions were scored, in parts that are not too large.
+    """Return every round, in parts that are not too large; what was lost of it is lost, were it all.
 
     Args:
         settings: The check's.
@@ -22,8 +22,6 @@ def scored_rounds(settings: DepthSettings, evidence: Evidence, how: How, seed: i
     """
     first = 0
     for number in range(len(evidence.parts(SAMPLE))):
-        if how != "exact" and f"{SCORE}.{number}" not in evidence.stages:
-            continue
         parts = _exact(settings, evidence, number) if how == "exact" else _asked(settings, evidence, how, number)
         for scoring in parts:
             yield scoring.scored(first=first, seed=seed, stage=f"{SAMPLE}.{number}")
@@ -41,6 +39,6 @@ def _exact(settings: DepthSettings, evidence: Evidence, number: int) -> Iterator
 
 def _asked(settings: DepthSettings, evidence: Evidence, how: How, number: int) -> Iterator[Scoring]:
     """Tokens under the laws that the reference's logprobs tell."""
-    answers = (response for _, _, response in evidence.answered(f"{SCORE}.{number}", "reference"))
+    answers = scores_of(evidence, f"{SCORE}.{number}")
     completions = scorable(evidence.plan, settings, evidence, how, number)
     return read_scores(settings.sampling, evidence.capabilities["reference"], completions, answers, settings.rounding)

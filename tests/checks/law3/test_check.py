@@ -18,6 +18,7 @@ LEVELS = {
     "single": {},
     "drawn": {"logprobs": 0, "logprobs_mode": "unknown"},
 }
+ROUNDS = DepthSettings(tolerance=0.4, max_tokens=8, prompts=1, choices=4, least_completions=8, blocks=3)
 
 
 def judge(evidence, settings=SETTINGS):
@@ -156,3 +157,23 @@ def test_what_looks_back_is_not_asked_behind_a_prefix(on, level):
 def test_in_process_a_penalty_is_judged_by_the_law_behind_its_own_history():
     settings = msgspec.structs.replace(SETTINGS, sampling=Sampling(presence_penalty=1.5))
     assert judge(drive(CHECK, settings, engine(), reveal=True), settings).verdict is Verdict.CONFORMS
+
+
+@pytest.mark.parametrize("level", ["exact", "single", "drawn", "forced"])
+@pytest.mark.parametrize("lost", ["first", "last"])
+def test_a_round_that_is_lost_as_a_whole_is_lost_and_not_asked_for_again(level, lost):
+    """Nothing of it can be scored, so that no stage scores it; it ends nothing, and is left out of no bound."""
+    told = LEVELS.get(level, {"scores_prompts": True})
+    whole = drive(CHECK, ROUNDS, engine(), **told)
+    rounds = [stage for name, stage in whole.stages.items() if name.startswith("LAW3.sample")]
+    gone = {planned.request.seed for planned in rounds[0 if lost == "first" else -1].slots()}
+
+    def spoil(planned, response):
+        return None if planned.arm == "subject" and planned.request.seed in gone else response
+
+    evidence = drive(CHECK, ROUNDS, engine(), spoil=spoil, **told)
+    assert [name for name in evidence.stages if name.startswith("LAW3.sample")] == [one.name for one in rounds]
+    effects = {view.name: view.effect for view in judge(evidence, ROUNDS).views}
+    for view in judge(whole, ROUNDS).views:
+        if view.name.startswith("tokens") and view.effect.high < 1:  # where no law is told there is no bound
+            assert effects[view.name].high > view.effect.high
