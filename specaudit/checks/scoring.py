@@ -204,7 +204,7 @@ def read_scores(
         if one.lost:
             scored.lose(row, one.lost)
         for place, response in zip(one.places, replies, strict=False):
-            for depth, position in _positions(place, response):
+            for depth, position in positions(place, response):
                 told = None if position is None else told_law(position, sampling, mode, order, doubt)
                 if told is None:
                     scored.lose(row, [depth])
@@ -216,8 +216,8 @@ def read_scores(
     yield scored
 
 
-def _positions(place: Place, response: Response | None) -> Iterator[tuple[int, TokenLogprobs | None]]:
-    """What was reported at each depth that a request scores."""
+def positions(place: Place, response: Response | None) -> Iterator[tuple[int, TokenLogprobs | None]]:
+    """Return what was reported at each depth that a request scores."""
     if place.depth is None:
         scores = response.scores if response is not None else None
         for depth in range(len(place.tokens)):

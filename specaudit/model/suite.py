@@ -73,5 +73,6 @@ class SequentialSettings(CheckSettings, frozen=True, kw_only=True):
     fixed_n: bool = False
     """Collect the whole sample and test it once, with all of the error budget, instead of betting as it comes in."""
     slack: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.01
-    """Natural logarithms by which a scored probability may be off without any fault; nothing is bet on less. An exact
-    law has no slack."""
+    """Natural logarithms by which a scored probability may be off without any fault; nothing is bet on less, and on
+    nothing within what LAW1 and LAW3 measure, where the reference scores one context more than once. An exact law has
+    no slack."""

@@ -8,7 +8,7 @@ from specaudit.checks.control import cached_answers, no_common_law, not_under_co
 from specaudit.checks.copies import Independence, dependent_choices, first_choices, independence
 from specaudit.checks.interface import POWER, Budget, Check, budget_of
 from specaudit.checks.law1.detectable import smallest_detectable
-from specaudit.checks.law1.forced import how_bounded
+from specaudit.checks.law1.forced import how_bounded, noise
 from specaudit.checks.law1.judged import JudgedView
 from specaudit.checks.law1.looking import Looked, look
 from specaudit.checks.law1.requests import next_stage
@@ -18,6 +18,7 @@ from specaudit.checks.law1.told import Told, assumptions, next_step, summary
 from specaudit.checks.law1.wagers import wager
 from specaudit.checks.paths import missing, path_counts
 from specaudit.checks.powered import told as chosen
+from specaudit.checks.replays import numeric_note
 from specaudit.checks.selfsame import is_self
 from specaudit.checks.whole_sample import both_p, sample_alpha
 from specaudit.checks.windows import coverage, rare_paths
@@ -130,7 +131,8 @@ class EmittedLaw(Check[LawSettings]):
         lost = any(arm.lost_fraction for arm in draws.values())
         early = betting is not None and betting.rejected_after is not None
         whole = next_stage(evidence.plan, settings, evidence) is None
-        explained = lost and max(view.low for view in views) <= 0
+        numerics = noise(evidence, settings) if looked.how == "forced" else 0.0
+        explained = (lost or numerics > settings.slack) and max(view.low for view in views) <= 0
         decision = decide(
             p_value=both_p(settings, betting, looked.p_value if whole and not explained else 1.0),
             alpha=budget.alpha,
@@ -181,7 +183,12 @@ class EmittedLaw(Check[LawSettings]):
             coverage=paths,
             measured={f"{role} completions lost": float(arm.planned - len(arm.tokens)) for role, arm in draws.items()},
             assumptions=assumptions(settings, looked),
-            notes=(*rare_paths(settings.tolerance, taken), *chosen(evidence), *not_under_control(evidence)),
+            notes=(
+                *numeric_note(numerics, settings.slack),
+                *rare_paths(settings.tolerance, taken),
+                *chosen(evidence),
+                *not_under_control(evidence),
+            ),
             exhibits=(worst.cells,),
             next_step=next_step(self.id, told, evidence),
         )

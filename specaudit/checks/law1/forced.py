@@ -16,6 +16,7 @@ from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import DOUBT, PILOT, SAMPLE, SCORE, TRUST, target_laws
 from specaudit.checks.memo import once
 from specaudit.checks.ranks import points_of
+from specaudit.checks.replays import spread
 from specaudit.checks.scoring import forced, read_scores, score_stage, scores_of, scoring
 from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives, walk
 from specaudit.laws.orders import order_of
@@ -67,6 +68,22 @@ def _believed(evidence: Evidence, settings: LawSettings) -> bool:
         return True
     own = bet(_scored(evidence, settings, PILOT, TRUST, "reference", first=0, seed=0), DOUBT, slack=settings.slack)
     return own is not None and own.rejected_after is None
+
+
+@once
+def noise(evidence: Evidence, settings: LawSettings) -> float:
+    """Return by how much the reference's scorings of one context differ, in nats; 0 where it scored none."""
+    scored: list[tuple[str, str, Role]] = [(PILOT, TRUST, "reference")]
+    scored += [(stage, f"{SCORE}.{number}", "subject") for number, stage in enumerate(evidence.parts(SAMPLE))]
+    rounds = (
+        (
+            forced(emissions(evidence, stage, role)),
+            scores_of(evidence, score),
+        )
+        for stage, score, role in scored
+        if score in evidence.stages
+    )
+    return spread(settings.sampling, evidence.capabilities["reference"], rounds, settings.rounding)
 
 
 def trust_stage(plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage | None:

@@ -29,6 +29,8 @@ class Levels:
     rng: np.random.Generator
     early: bool = False
     """The sample was ended because of what it showed: bounds at a planned size do not hold."""
+    numeric: float = 0.0
+    """Total variation of words that the reference's numerics can hide: its law is known no better."""
 
 
 @dataclass(frozen=True, kw_only=True)

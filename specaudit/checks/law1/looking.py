@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from specaudit.checks.interface import Budget
-from specaudit.checks.law1.forced import How, how_bounded, scored_rounds
+from specaudit.checks.law1.forced import How, how_bounded, noise, scored_rounds
 from specaudit.checks.law1.judged import JudgedView, Levels
 from specaudit.checks.law1.pooled import view_of_arms, view_of_points
 from specaudit.checks.law1.settings import LawSettings
@@ -25,6 +25,7 @@ from specaudit.checks.law1.views import view_between, view_with_law
 from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, sample_alpha
 from specaudit.model.evidence import END, Draws, Evidence
 from specaudit.model.plan import Role
+from specaudit.stats.evalues.slack import hidden_tv
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,7 @@ def look(
         draws=ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS,
         rng=np.random.default_rng(budget.seed),
         early=not decisive,
+        numeric=settings.word_length * hidden_tv(noise(evidence, settings)) if how == "forced" else 0.0,
     )
     if how == "depths":
         views, unseen = _by_depth(settings, evidence, draws, depths, levels)

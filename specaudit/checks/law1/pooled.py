@@ -95,8 +95,8 @@ def view_of_points(
         effective_size=test.effective_size,
         p_value=test.monte_carlo.p_value,
         method="Monte Carlo",
-        low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - missing),
-        high=min(1.0, high + missing),
+        low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - missing - levels.numeric),
+        high=min(1.0, high + missing + levels.numeric),
         witness=found.witness("in bins of rank, likely tokens first"),
         cells=found.exhibit("in bins of rank, likely tokens first"),
     )

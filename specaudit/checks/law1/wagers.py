@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from specaudit.checks.betting import best_of, bet
-from specaudit.checks.law1.forced import how_bounded, scored_rounds
+from specaudit.checks.law1.forced import how_bounded, noise, scored_rounds
 from specaudit.checks.law1.pairs import bet_on_pairs
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import DOUBT, SAMPLE, prompt_context, target_edges, target_laws
@@ -31,7 +31,8 @@ def wager(settings: LawSettings, evidence: Evidence, *, alpha: float, seed: int,
     """
     if how_bounded(settings, evidence) == "forced":
         # Whole completions are scored one by one: copies among them are not bet on at all.
-        return None if grouped else bet(scored_rounds(settings, evidence, seed), alpha, slack=settings.slack)
+        slack = max(settings.slack, noise(evidence, settings))
+        return None if grouped else bet(scored_rounds(settings, evidence, seed), alpha, slack=slack)
     if "reference" in evidence.laws:
         return bet(_tokens(settings, evidence, "subject", seed, grouped), alpha)
     own = bet(_tokens(settings, evidence, "reference", seed, grouped), DOUBT, slack=settings.slack)

@@ -14,12 +14,13 @@ from specaudit.checks.law3.by_path import planned_paths, tokens_by_path
 from specaudit.checks.law3.depths import BINS, ranges
 from specaudit.checks.law3.drawn import bet_on_draws, judge_drawn, paired_rounds
 from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, sample_groups, sample_stage, score_stage
-from specaudit.checks.law3.scores import scored_rounds
+from specaudit.checks.law3.scores import noise, scored_rounds
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law3.told import NOT_BOUNDED, assumptions, next_step, summary
 from specaudit.checks.law3.views import Levels, TokensView, judge_path, judge_range
 from specaudit.checks.paths import missing, path_counts
 from specaudit.checks.powered import told as chosen
+from specaudit.checks.replays import numeric_note
 from specaudit.checks.scoring import How, scoring, why_not
 from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, both_p, detectable, sample_alpha
 from specaudit.checks.windows import coverage, rare_paths
@@ -28,6 +29,7 @@ from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Finding, Verdict
 from specaudit.model.plan import Plan, Stage
 from specaudit.stats.equivalence import decide
+from specaudit.stats.evalues.slack import hidden_tv
 from specaudit.stats.power import detectable_tv
 
 
@@ -138,7 +140,9 @@ class LawByDepth(Check[DepthSettings]):
         tests = _tests(settings, evidence, how)
         p_value = min(1.0, tests * min(view.p_value for view in views))
         bounding = [view for view in views if view.depths is not None]
-        explained = any(view.missing for view in views) and max(view.low for view in views) <= 0
+        numerics = noise(evidence, settings, how)
+        doubted = numerics > settings.slack or any(view.missing for view in views)
+        explained = doubted and max(view.low for view in views) <= 0
         decision = decide(
             p_value=both_p(settings, betting, p_value if whole and not explained else 1.0),
             alpha=budget.alpha,
@@ -160,7 +164,12 @@ class LawByDepth(Check[DepthSettings]):
         )
         shown = whole and not unseen and not lacking
         verdict = decision.verdict if violates or shown else Verdict.INCONCLUSIVE
-        notes = (*rare_paths(settings.tolerance, taken), *chosen(evidence), *not_under_control(evidence))
+        notes = (
+            *numeric_note(numerics, settings.slack),
+            *rare_paths(settings.tolerance, taken),
+            *chosen(evidence),
+            *not_under_control(evidence),
+        )
         record = worst.record(settings.tolerance, 1 - budget.delta)
         return Finding(
             check=self.id,
@@ -198,7 +207,7 @@ def _bet(settings: DepthSettings, evidence: Evidence, how: How, budget: Budget, 
         return None
     if how == "drawn":
         return bet_on_draws(paired_rounds(settings, evidence), budget.alpha / 2)
-    slack = 0.0 if how == "exact" else settings.slack
+    slack = 0.0 if how == "exact" else max(settings.slack, noise(evidence, settings, how))
     return bet(scored_rounds(settings, evidence, how, budget.seed), budget.alpha / 2, slack=slack)
 
 
@@ -229,6 +238,7 @@ def _views(
         draws=ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS,
         rng=np.random.default_rng(budget.seed),
         early=not decisive,
+        numeric=hidden_tv(noise(evidence, settings, how)),
     )
     depths = ranges(settings.max_tokens)
     if how == "drawn":

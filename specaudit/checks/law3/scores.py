@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from specaudit.checks.law3.requests import SAMPLE, SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
+from specaudit.checks.memo import once
+from specaudit.checks.replays import spread
 from specaudit.checks.scoring import How, read_scores, scores_of
 from specaudit.checks.tokens import ScoredTokens, Scoring, emissions, exact_alternatives, walk
 from specaudit.laws.contexts import exact_laws
@@ -28,6 +30,18 @@ def scored_rounds(settings: DepthSettings, evidence: Evidence, how: How, seed: i
         first += len(emissions(evidence, f"{SAMPLE}.{number}", "subject"))
 
 
+@once
+def noise(evidence: Evidence, settings: DepthSettings, how: How) -> float:
+    """Return by how much the reference's scorings of one context differ, in nats; 0 where it was not asked for any."""
+    if how not in ("forced", "single"):
+        return 0.0
+    rounds = (
+        (scorable(evidence.plan, settings, evidence, how, number), scores_of(evidence, f"{SCORE}.{number}"))
+        for number in range(len(evidence.parts(SAMPLE)))
+    )
+    return spread(settings.sampling, evidence.capabilities["reference"], rounds, settings.rounding)
+
+
 def _exact(settings: DepthSettings, evidence: Evidence, number: int) -> Iterator[Scoring]:
     """Tokens under the laws that the reference revealed."""
     order = order_of(evidence.capabilities["reference"].engine)
@@ -39,6 +53,6 @@ def _exact(settings: DepthSettings, evidence: Evidence, number: int) -> Iterator
 
 def _asked(settings: DepthSettings, evidence: Evidence, how: How, number: int) -> Iterator[Scoring]:
     """Tokens under the laws that the reference's logprobs tell."""
-    answers = scores_of(evidence, f"{SCORE}.{number}")
     completions = scorable(evidence.plan, settings, evidence, how, number)
-    return read_scores(settings.sampling, evidence.capabilities["reference"], completions, answers, settings.rounding)
+    reference, answers = evidence.capabilities["reference"], scores_of(evidence, f"{SCORE}.{number}")
+    return read_scores(settings.sampling, reference, completions, answers, settings.rounding)

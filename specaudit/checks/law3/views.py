@@ -80,6 +80,8 @@ class Levels:
     rng: np.random.Generator
     early: bool
     """The sample was ended by what it showed, so that bounds at a planned size do not hold."""
+    numeric: float = 0.0
+    """Total variation that the reference's numerics can hide: its law is known no better."""
 
 
 def judge_range(depths: Range, rounds: Sequence[ScoredTokens], law: str, levels: Levels) -> TokensView | None:
@@ -139,7 +141,8 @@ def _judged(name: str, found: Sequence["_Part"], unscored: int, law: str, levels
     distance = tv_from_law([counts], [law_of_bins])
     hidden = float(np.concatenate([part.hidden for part in found]).mean())
     missing = unscored / (scored + unscored)
-    high = 1.0 if levels.early else tv_upper_bound(test, delta=levels.delta, tail_mass=hidden) + missing
+    unknown = missing + levels.numeric
+    high = 1.0 if levels.early else tv_upper_bound(test, delta=levels.delta, tail_mass=hidden) + unknown
     return TokensView(
         name=name,
         depths=None,
@@ -148,7 +151,7 @@ def _judged(name: str, found: Sequence["_Part"], unscored: int, law: str, levels
         distance=distance,
         p_value=test.monte_carlo.p_value,
         missing=missing,
-        low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - missing),
+        low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - unknown),
         high=min(1.0, high),
         witness=_witness(name, found),
         cells=cells(
