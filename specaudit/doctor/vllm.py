@@ -7,8 +7,9 @@ from typing import Any
 from specaudit.doctor.advice import vllm_state
 from specaudit.model.checkup import Item
 
-PAGE = "/server_info"
-"""Served in development mode only (VLLM_SERVER_DEV_MODE=1); its text holds the whole configuration."""
+PAGE = "/server_info?config_format=json"
+"""Served in development mode only (VLLM_SERVER_DEV_MODE=1). As text, which is its default, the configuration lacks how
+it is scheduled (VllmConfig.__str__, vLLM 0.32)."""
 
 
 def vllm_items(page: Mapping[str, Any] | None) -> Iterator[Item]:

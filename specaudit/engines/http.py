@@ -172,7 +172,7 @@ class HttpClient:
 
     def _url(self, path: str) -> httpx.URL:
         if path not in self._urls:
-            query = f"?{self._query}" if self._query else ""
+            query = f"{'&' if '?' in path else '?'}{self._query}" if self._query else ""
             self._urls[path] = httpx.URL(_below(self._base, path) + query)
         return self._urls[path]
 

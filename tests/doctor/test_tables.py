@@ -64,6 +64,7 @@ def test_only_vllm_has_a_table_of_switches() -> None:
         ({}, "unknown"),
         ({"vllm_config": "SchedulerConfig(async_scheduling=True, …)"}, "yes"),
         ({"vllm_config": {"scheduler_config": {"async_scheduling": False}}}, "no"),
+        ({"vllm_config": {"scheduler_config": {"async_scheduling": None}}}, "unknown"),
     ],
 )
 def test_scheduling_is_said_where_the_server_tells(page: Any, state: str) -> None:

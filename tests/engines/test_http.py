@@ -90,7 +90,9 @@ class TestRequests:
     def test_an_addresss_query_goes_with_every_request(self, odd):
         server = odd()
         got(f"{server.address}/?api_key=a%2Fb&version=1#part")
+        using(f"{server.address}/?api_key=a%2Fb", lambda client: client.get_json("models?form=json"))
         assert parse_qs(server.queries[0]) == {"api_key": ["a/b"], "version": ["1"]}
+        assert parse_qs(server.queries[1]) == {"form": ["json"], "api_key": ["a/b"]}
 
     @pytest.mark.parametrize("ending", ["", "/"])
     def test_a_slash_at_the_end_does_no_harm(self, odd, ending):
