@@ -73,7 +73,8 @@ class Billing(Check[BillingSettings]):
 
     Source: Clopper and Pearson 1934; vllm-project/vllm issue 56101; ggml-org/llama.cpp issue 28049.
 
-    Kills: rejected-tokens-billed, count-past-stop, padded-drafts-counted. Spares: plain decoding, correct speculation.
+    Kills: rejected-tokens-billed, count-past-stop, padded-drafts-counted, last-step-uncounted. Spares: plain decoding,
+    correct speculation.
     """
 
     id = "CTR4"

@@ -86,6 +86,8 @@ def answer_windows(evidence: Evidence, stage: str) -> list[BlockWindow]:
             continue
         if counts is None:
             continue
+        if counts.forwards is None and (steps := response.completions[0].steps) is not None:
+            counts = replace(counts, forwards=max(0, len(steps.emitted) - 1))
         judged = answer_window(counts, _generated(response, shown=_shows_all(evidence)))
         windows.append(BlockWindow(block=slot + 1, status=judged.status, reasons=judged.reasons, window=judged))
     return windows
@@ -156,7 +158,7 @@ def nothing_drafted(evidence: Evidence, stages: Sequence[str], taken: Acceptance
         return ""
     if not subject.counters:
         return "whether drafts were verified cannot be seen without speculation counters"
-    windows = block_windows(evidence, *stages)
+    windows = block_windows(evidence, *stages, min_drafts=0)
     if not windows:
         return "no window of counters was completed"
     void = next((window for window in windows if window.status != "valid"), None)

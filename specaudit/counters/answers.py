@@ -1,4 +1,4 @@
-"""What engines say about speculation in one answer: vLLM's request metrics, SGLang's meta_info, llama.cpp's timings.
+"""What engines say of speculation in one answer: request metrics (vLLM), meta_info (SGLang), timings (llama.cpp).
 
 Where an engine runs in process its adapter says instead how many tokens came out of it after each step.
 
@@ -8,8 +8,6 @@ The readers are pure: they take decoded JSON and return counts, or None where th
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from specaudit.counters.steps import steps_taken
 
 _LARGEST_COUNT = 2**53
 
@@ -23,9 +21,10 @@ class AnswerCounts:
     """The speculation behind one answer, as the engine counts it.
 
     Attributes:
-        engine: Whose fields these are: `vllm`, `sglang`, `llamacpp`, or `in process`.
+        engine: Whose fields these are: `vllm`, `sglang`, `llamacpp`, `openvino`, or `in process`.
         completion_tokens: Tokens of the completion; None where the fields do not say.
         steps: Verification steps; None where the engine does not say.
+        forwards: Steps behind prefill that emitted, drafted or not; None where that is not known.
         draft_tokens: Draft tokens proposed.
         accepted: Draft tokens accepted; None where the engine does not say.
         accepted_per_position: `[K]`, entry i counts the steps that accepted at least i+1 drafts; empty if unknown.
@@ -37,6 +36,7 @@ class AnswerCounts:
     engine: str
     completion_tokens: int | None = None
     steps: int | None = None
+    forwards: int | None = None
     draft_tokens: int | None = None
     accepted: int | None = None
     accepted_per_position: tuple[int, ...] = ()
@@ -51,7 +51,7 @@ def read_answer(answer: Mapping[str, Any]) -> AnswerCounts | None:
     Raises:
         AnswerError: The fields contradict each other or are no counts.
     """
-    for reader in (read_vllm, read_sglang, read_llamacpp, read_steps):
+    for reader in (read_vllm, read_sglang, read_llamacpp, read_openvino, read_steps):
         if (counts := reader(answer)) is not None:
             return counts
     return None
@@ -141,6 +141,26 @@ def read_llamacpp(answer: Mapping[str, Any]) -> AnswerCounts | None:
     return replace(counts, steps=sum(map(bool, counts.drafted_per_step))) if counts.drafted_per_step else counts
 
 
+def read_openvino(answer: Mapping[str, Any]) -> AnswerCounts | None:
+    """Read `extended_perf_metrics` of OpenVINO GenAI, a table for each choice, beside what each step emitted.
+
+    Raises:
+        AnswerError: The fields are no counts.
+    """
+    tables, choices = answer.get("extended_perf_metrics"), _lists(answer, "emitted_per_step")
+    if tables is None or choices is None:
+        return None
+    if not isinstance(tables, list | tuple) or not all(isinstance(table, Mapping) for table in tables):
+        raise AnswerError("the answer's extended_perf_metrics is no list of tables")
+    return AnswerCounts(
+        engine="openvino",
+        completion_tokens=sum(map(sum, choices)),
+        forwards=sum(len(choice) - 1 for choice in choices if choice),
+        draft_tokens=sum(_count(table, "num_draft_tokens") or 0 for table in tables),
+        accepted=sum(_count(table, "num_accepted_tokens") or 0 for table in tables),
+    )
+
+
 def read_steps(answer: Mapping[str, Any]) -> AnswerCounts | None:
     """Read `emitted_per_step`, a list for each choice: what came out of a pipeline after every step.
 
@@ -184,59 +204,6 @@ def _lists(answer: Mapping[str, Any], name: str) -> list[tuple[int, ...]] | None
     if not isinstance(listed, list | tuple):
         raise AnswerError(f"the answer's {name} is no list")
     return [_counts({name: choice}, name) or () for choice in listed]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerLengths:
-    """The verifier length over answers, pooled and, as it should not be, as the mean of the answers' own lengths.
-
-    Attributes:
-        pooled: `1 + Σaccepted / Σsteps`: every step weighs the same.
-        mean_of_answers: The unweighted mean of each answer's length: short answers weigh as much as long ones.
-        answers: How many answers had steps.
-    """
-
-    pooled: float
-    mean_of_answers: float
-    answers: int
-
-
-def lengths(answers: Sequence[AnswerCounts]) -> AnswerLengths | None:
-    """Average the verifier length over answers; None if none tells its steps and what they accepted."""
-    known = [(counts.steps, counts.accepted) for counts in answers if counts.steps and counts.accepted is not None]
-    if not known:
-        return None
-    steps, accepted = (sum(column) for column in zip(*known, strict=True))
-    return AnswerLengths(
-        pooled=1 + accepted / steps,
-        mean_of_answers=sum(1 + accepted / steps for steps, accepted in known) / len(known),
-        answers=len(known),
-    )
-
-
-def verifier_length(counts: AnswerCounts, draft_limit: int) -> tuple[float, float] | None:
-    """Return the least and the greatest verifier length behind an answer, `1 + accepted / steps`.
-
-    The two are one where the engine tells its steps. Otherwise the steps lie in an interval, since the last of them
-    may have been cut at a stop or cap. None where neither is known, or no step was taken.
-
-    Args:
-        counts: What the engine says.
-        draft_limit: K, the most draft tokens of a step.
-
-    Raises:
-        ValueError: No sequence of steps gives such an answer.
-    """
-    if counts.accepted is None:
-        return None
-    if counts.steps is not None:
-        least = most = counts.steps
-    elif counts.completion_tokens is not None:
-        found = steps_taken(counts.completion_tokens, draft_limit, counts.accepted)
-        least, most = found.least, found.most
-    else:
-        return None
-    return (1 + counts.accepted / most, 1 + counts.accepted / least) if least else None
 
 
 def _object(fields: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from math import log1p
 from typing import Literal
 
-from specaudit.counters.answers import AnswerCounts, lengths
-from specaudit.counters.rules import identities_broken, too_few_emitted
+from specaudit.counters.answer_lengths import lengths
+from specaudit.counters.answers import AnswerCounts
+from specaudit.counters.rules import identities_broken, too_few_accepted, too_few_emitted
 from specaudit.counters.window import Window
 
 Meaning = Literal["wrong", "void", "bias"]
@@ -150,6 +151,12 @@ def _wrong_sums(window: Window) -> Iterator[Defect]:
         )
 
 
+def _uncounted(window: Window) -> Iterator[Defect]:
+    """Accepted tokens that were emitted and not counted."""
+    for what in too_few_accepted(window):
+        yield Defect(name="accepted-uncounted", meaning="wrong", what=f"{what}: accepted drafts are left out")
+
+
 def _positions_are_wrong(window: Window, excess: float) -> bool:
     """Whether what was emitted speaks for the total of accepted tokens, and against their positions."""
     surplus = _surplus(window)
@@ -236,6 +243,7 @@ _IN_A_WINDOW: tuple[Callable[[Window], Iterator[Defect]], ...] = (
     _padded_drafts,
     _forbidden_drafts,
     _wrong_sums,
+    _uncounted,
     _one_rank_only,
     _resets,
 )

@@ -25,6 +25,8 @@ class Reading:
         accepted: Draft tokens accepted; engines count those past a stop or the token cap too.
         accepted_per_position: `[K]`, entry i counts the steps that accepted at least i+1 draft tokens; empty where
             the engine has no such counters.
+        forwards: Steps of the target behind prefill that emitted, drafted or not, of all sequences; told in answers
+            only, since one step of a batch serves several sequences.
         draft_limit: K, the most draft tokens a step can have, as far as the page shows it; otherwise 0.
         generation_tokens: Tokens emitted, accepted drafts included.
         requests_finished: Sequences finished, whatever the reason (each of a request's n choices is one).
@@ -44,6 +46,7 @@ class Reading:
     draft_tokens: float | None
     accepted: float | None
     accepted_per_position: tuple[float, ...]
+    forwards: float | None = None
     draft_limit: int
     generation_tokens: float | None
     requests_finished: float | None

@@ -124,6 +124,18 @@ def too_few_emitted(span: Window) -> Iterator[str]:
         )
 
 
+def too_few_accepted(span: Window) -> Iterator[str]:
+    """Steps that emitted more than their accepted drafts and one token each; of a sequence, prefill emits the first."""
+    if span.forwards is None or span.accepted is None or span.generation_tokens is None or span.requests is None:
+        return
+    most = span.requests + span.forwards + span.accepted
+    if span.generation_tokens > most:
+        yield (
+            f"{span.generation_tokens:,.0f} tokens were emitted, but {span.forwards:,.0f} steps with "
+            f"{span.accepted:,.0f} accepted drafts, and prefill, emit at most {most:,.0f}"
+        )
+
+
 def below_floor(span: Window, min_drafts: int) -> Iterator[str]:
     """Too little happened."""
     drafts = span.drafts or 0

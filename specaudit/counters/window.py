@@ -74,6 +74,11 @@ class Window:
         return _difference(self.before.generation_tokens, self.after.generation_tokens)
 
     @property
+    def forwards(self) -> float | None:
+        """Steps behind prefill that emitted in the window, drafted or not."""
+        return _difference(self.before.forwards, self.after.forwards)
+
+    @property
     def sequences(self) -> float | None:
         """Sequences served in the window: as the client says, otherwise as the engine does; None if neither."""
         if self.requests is not None:

@@ -16,6 +16,7 @@ from specaudit.counters.rules import (
     not_counts,
     restart_signs,
     same_life,
+    too_few_accepted,
     too_few_emitted,
     unfit_ends,
 )
@@ -104,7 +105,7 @@ def _judged(span: Window, foreign: tuple[str, ...], min_drafts: int) -> Window:
         return replace(span, status="void", reasons=broken)
     if disturbed := (*restart_signs(span), *unfit_ends(span)):
         return replace(span, status="void", reasons=disturbed)
-    wrong = (*identities_broken(span), *too_few_emitted(span))
+    wrong = (*identities_broken(span), *too_few_emitted(span), *too_few_accepted(span))
     if objections := (*foreign, *wrong, *below_floor(span, min_drafts)):
         return replace(span, status="void", reasons=objections, contradicts=bool(wrong) and same_life(span))
     if unsure := tuple(doubts(span)):

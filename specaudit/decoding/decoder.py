@@ -234,6 +234,10 @@ class SpeculativeDecoder:
         """Say how many tokens of each completion are billed `[B]`: those that were emitted."""
         return generation.lengths
 
+    def told(self, generation: Generation) -> tuple[IntArray, IntArray]:
+        """Say what answers tell of each step: its drafts, and those that were accepted and emitted, `[B, S]`."""
+        return generation.drafted_per_step, generation.accepted_per_step
+
     def logprobs(self, prompts: IntArray, generation: Generation, parameters: SamplingParameters) -> FloatArray:
         """Return the log-probabilities that are reported at every emitted position `[B, L, V]`: the target's raw ones.
 

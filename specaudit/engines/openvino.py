@@ -5,6 +5,7 @@ prefix comes from the target's own network, run here beside the pipeline at the 
 """
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from specaudit.engines.interface import Access, EngineFailure, Probe
 from specaudit.engines.logprobs import Table, raw, reported
+from specaudit.engines.openvino_sequences import FINISH, Generated, Running, as_tensor
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.completion import Completion, Response, TokenLogprobs
 from specaudit.model.entries import Failure
@@ -26,22 +28,33 @@ MAX_CHOICES = 256
 _EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 _PIPELINE = {**_EXACT, "KV_CACHE_PRECISION": "f32"}
 _NGRAM = 3
-_FINISH = {"LENGTH": "length", "STOP": "stop"}
-_NOT_HAD = ("logit_bias", "bad_words", "allowed_token_ids")
+_NOT_HAD = ("logit_bias", "bad_words", "allowed_token_ids", "stop")
 
 
 def build(arm: Arm, access: Access) -> "OpenVINOEngine":
-    """Return the pipeline of an arm.
+    """Return the pipeline of an arm; `openvino:generate` asks for its drafts one by one, with their counters.
 
     Raises:
-        UsageError: the package `openvino-genai` is not installed, or a folder holds no model that it can load.
+        UsageError: the package `openvino-genai` is not installed, there is no such variant, a folder holds no model
+            that it can load, or counters are wanted where none are kept.
     """
+    hint = "specaudit run --engine openvino --target PATH --draft PATH"
     if arm.target is None:
-        raise UsageError(
-            "The engine 'openvino' needs the folder of a converted model.",
-            hint="specaudit run --engine openvino --target PATH --draft PATH",
-        )
-    return OpenVINOEngine(
+        raise UsageError("The engine 'openvino' needs the folder of a converted model.", hint=hint)
+    variant = arm.engine.partition(":")[2]
+    if variant not in ("", "generate"):
+        raise UsageError(f"There is no variant {variant!r} of the engine 'openvino'.", hint=hint)
+    kind = OpenVINOEngine
+    if variant and arm.role == "subject":
+        from specaudit.engines.openvino_generate import CountedEngine
+
+        if arm.draft is None or arm.speculation != "draft":
+            raise UsageError(
+                "'openvino:generate' is about the counters of a draft model, which only a pipeline with one keeps.",
+                hint="specaudit run --engine openvino:generate --target PATH --draft PATH",
+            )
+        kind = CountedEngine
+    return kind(
         Path(arm.target),
         draft=None if arm.draft is None or arm.speculation != "draft" else Path(arm.draft),
         lookup=arm.speculation == "lookup",
@@ -83,7 +96,7 @@ class OpenVINOEngine:
             ) from error
         self._tokenizer = self._pipeline.get_tokenizer()
         self._handed_in = 0
-        self._running: list[_Generated] = []
+        self._running: list[Running] = []
 
     async def probe(self) -> Probe:
         """Say what this pipeline reveals."""
@@ -122,10 +135,7 @@ class OpenVINOEngine:
         prompt = self._encoded(request)
         settings = [self._settings(request, request.seed + choice) for choice in range(request.n)]
         try:
-            generated = [self._begun(prompt, one) for one in settings]
-            while not all(one.finished for one in generated):
-                self._step()
-                await asyncio.sleep(0)
+            generated = await self._generated(prompt, settings)
         except (RuntimeError, ValueError) as error:
             raise _failure(_first_line(error)) from error
         completions = tuple(self._completion(prompt, request, one) for one in generated)
@@ -135,14 +145,26 @@ class OpenVINOEngine:
             scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
             completion_tokens=sum(len(completion.tokens or ()) for completion in completions),
-            speculation={"emitted_per_step": [one.steps for one in generated]} if self._drafts else None,
+            speculation=self._speculation(generated) if self._drafts else None,
         )
 
-    def _begun(self, prompt: tuple[int, ...], settings: Any) -> "_Generated":
+    async def _generated(self, prompt: tuple[int, ...], settings: list[Any]) -> Sequence[Generated]:
+        """Draw a completion with each of the settings, all in one batch with whatever else is asked for."""
+        generated = [self._begun(prompt, one) for one in settings]
+        while not all(one.finished for one in generated):
+            self._step()
+            await asyncio.sleep(0)
+        return generated
+
+    def _speculation(self, generated: Sequence[Generated]) -> dict[str, Any]:
+        """Tell what each step emitted; more this way of asking does not tell."""
+        return {"emitted_per_step": [one.steps for one in generated]}
+
+    def _begun(self, prompt: tuple[int, ...], settings: Any) -> Running:
         """Hand a prompt in; whoever waits for any answer takes the next step, which moves all."""
-        handle = self._pipeline.add_request(self._handed_in, _tensor(prompt), settings)
+        handle = self._pipeline.add_request(self._handed_in, as_tensor(prompt), settings)
         self._handed_in += 1
-        self._running.append(begun := _Generated(handle))
+        self._running.append(begun := Running(handle))
         return begun
 
     def _step(self) -> None:
@@ -163,10 +185,12 @@ class OpenVINOEngine:
     def _settings(self, request: Request, seed: int) -> Any:
         """Every parameter by its own name: no default of the pipeline's ever decides."""
         sampling = request.sampling
-        if refused := [name for name in _NOT_HAD if name in sampling.changed]:
+        asked = {*sampling.changed, *(("stop",) if request.stop else ())}
+        if refused := [name for name in _NOT_HAD if name in asked]:
             raise _failure(f"this pipeline has no {refused[0]}")
         config = self._genai.GenerationConfig()
         config.max_new_tokens = request.max_tokens
+        config.min_new_tokens = request.min_tokens
         config.ignore_eos = request.ignore_eos
         config.rng_seed = seed % 2**32
         config.do_sample = sampling.temperature > 0
@@ -187,15 +211,15 @@ class OpenVINOEngine:
             config.max_ngram_size = _NGRAM
         return config
 
-    def _completion(self, prompt: tuple[int, ...], request: Request, generated: "_Generated") -> Completion:
+    def _completion(self, prompt: tuple[int, ...], request: Request, generated: Generated) -> Completion:
         tokens = tuple(generated.tokens)
         if request.logprobs is None:
             logprobs = None
         elif self._drafts:
-            logprobs = generated.reported
+            logprobs = generated.reported()
         else:
             logprobs = self._logprobs(prompt, tokens, request.logprobs)
-        return Completion(tokens=tokens, finish_reason=_FINISH.get(generated.reason, "unknown"), logprobs=logprobs)
+        return Completion(tokens=tokens, finish_reason=FINISH.get(generated.reason, "unknown"), logprobs=logprobs)
 
     def _logprobs(
         self, before: tuple[int, ...], tokens: tuple[int, ...], count: int | None
@@ -226,40 +250,6 @@ class OpenVINOEngine:
         return raw(next(iter(self._network.infer(inputs).values()))[0])
 
 
-class _Generated:
-    """What one sequence has come to, read after every step."""
-
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
-        self._logprobs: list[float] = []
-        self.tokens: list[int] = []
-        self.steps: list[int] = []
-        """Tokens that each step emitted."""
-        self.reason = ""
-
-    @property
-    def finished(self) -> bool:
-        """Nothing more will come."""
-        return bool(self._handle.get_status().name != "RUNNING") and not self._handle.can_read()
-
-    @property
-    def reported(self) -> tuple[TokenLogprobs, ...]:
-        """What the pipeline says of its tokens itself, and of no other."""
-        return tuple(
-            TokenLogprobs(token=token, logprob=logprob, top=())
-            for token, logprob in zip(self.tokens, self._logprobs, strict=True)
-        )
-
-    def read(self) -> None:
-        """Take what the last step has emitted."""
-        while self._handle.can_read():
-            for output in self._handle.read().values():
-                self.tokens += [int(token) for token in output.generated_ids]
-                self._logprobs += [float(value) for value in output.generated_log_probs]
-                self.steps.append(len(output.generated_ids))
-                self.reason = output.finish_reason.name
-
-
 def _packages() -> tuple[Any, Any]:
     try:
         import openvino
@@ -279,12 +269,6 @@ def _folder(path: Path) -> Path:
             hint="optimum-cli export openvino --model MODEL FOLDER",
         )
     return path
-
-
-def _tensor(tokens: tuple[int, ...]) -> Any:
-    import openvino
-
-    return openvino.Tensor(np.array([tokens], dtype=np.int64))
 
 
 def _first_line(error: Exception) -> str:

@@ -161,7 +161,9 @@ class ReferenceEngine:
             scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
             completion_tokens=int(self.decoder.billed(generation).sum()),
-            speculation=speculation_of(generation, self.decoder.draft_tokens) if request.n == 1 else None,
+            speculation=speculation_of(self.decoder.told(generation), self.decoder.draft_tokens)
+            if request.n == 1
+            else None,
         )
 
     async def _finished(self, submission: int) -> Generation:

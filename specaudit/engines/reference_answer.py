@@ -24,13 +24,18 @@ def steps_of(generation: Generation, row: int) -> Steps:
     return Steps(drafted=drafted, accepted=accepted, emitted=emitted, ragged=ragged, mixed=mixed)
 
 
-def speculation_of(generation: Generation, draft_tokens: int) -> dict[str, Any] | None:
-    """What vLLM tells of the speculation behind an answer (`--per-request-spec-decode-metrics summary`)."""
+def speculation_of(told: tuple[IntArray, IntArray], draft_tokens: int) -> dict[str, Any] | None:
+    """What vLLM tells of the speculation behind an answer (`--per-request-spec-decode-metrics summary`).
+
+    Args:
+        told: drafts and accepted drafts of each step `[1, S]`.
+        draft_tokens: drafts per step, K.
+    """
     if not draft_tokens:
         return None
-    drafted, accepted = generation.drafted_per_step[0], generation.accepted_per_step[0]
+    drafted, accepted = (figures[0].clip(min=0) for figures in told)
     histogram = np.bincount(accepted[drafted > 0], minlength=draft_tokens + 1)
-    steps, proposed, taken = int(histogram.sum()), int(generation.drafted[0]), int(generation.accepted[0])
+    steps, proposed, taken = int(histogram.sum()), int(drafted.sum()), int(accepted.sum())
     fields = {
         "mean_acceptance_length": 1 + taken / steps if steps else None,
         "draft_acceptance_rate": taken / proposed if proposed else None,

@@ -45,7 +45,8 @@ DESCRIPTIONS = {
     "llamacpp": "llamacpp[:NAME=VALUE,…], llama.cpp, /completion or /v1/chat/completions (--endpoint)",
     "tgi": "text-generation-inference, /generate or /v1/chat/completions (--endpoint)",
     "tensorrt_llm": "trtllm-serve of TensorRT-LLM (--endpoint)",
-    "openvino": "OpenVINO GenAI, in process: --target PATH with --draft PATH or --speculation lookup",
+    "openvino": "openvino[:generate], OpenVINO GenAI, in process: --target PATH with --draft PATH or "
+    "--speculation lookup",
     "transformers": "transformers' generate, in process: --target PATH with --draft PATH or --speculation lookup",
 }
 

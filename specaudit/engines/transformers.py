@@ -24,7 +24,7 @@ DRAFT_TOKENS = 3
 MAX_CHOICES = 256
 
 _ENSEMBLE = "assistant_ensemble_weight"
-_NOT_HAD = ("presence_penalty", "frequency_penalty", "bad_words", "allowed_token_ids")
+_NOT_HAD = ("presence_penalty", "frequency_penalty", "bad_words", "allowed_token_ids", "stop")
 
 
 def build(arm: Arm, access: Access) -> "TransformersEngine":
@@ -179,7 +179,8 @@ class TransformersEngine:
     def _options(self, request: Request) -> dict[str, Any]:
         """Every parameter by its own name: no default of the model's folder ever decides."""
         sampling = request.sampling
-        if refused := [name for name in _NOT_HAD if name in sampling.changed]:
+        asked = {*sampling.changed, *(("stop",) if request.stop else ())}
+        if refused := [name for name in _NOT_HAD if name in asked]:
             raise _failure(f"`generate` has no {refused[0]} as OpenAI means it")
         ends = set(request.stop_token_ids)
         if not request.ignore_eos:
@@ -187,6 +188,7 @@ class TransformersEngine:
             ends |= set(own) if isinstance(own, list) else {own} - {None}
         options: dict[str, Any] = {
             "max_new_tokens": request.max_tokens,
+            "min_new_tokens": request.min_tokens or None,
             "do_sample": sampling.temperature > 0,
             # What no token has ends nothing; None is an error with prompt lookup (5.5).
             "eos_token_id": sorted(ends) or [self._vocabulary_size],

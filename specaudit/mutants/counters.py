@@ -182,6 +182,22 @@ class RejectedTokensBilled(SpeculativeDecoder):
         return generation.lengths + generation.drafted - generation.accepted
 
 
+class LastStepUncounted(SpeculativeDecoder):
+    """What an answer counts of its own speculation lacks the last step: its drafts, and those accepted of them.
+
+    Seen: OpenVINO GenAI 2026.4.1, `ExtendedPerfMetrics` of a pipeline with a draft model.
+
+    Killed by: CTR4 (text).
+    """
+
+    def told(self, generation: Generation) -> tuple[IntArray, IntArray]:
+        """Leave the last step out."""
+        columns = np.arange(generation.drafted_per_step.shape[1])
+        last = columns == generation.steps[:, None] - 1
+        drafted, accepted = super().told(generation)
+        return np.where(last, 0, drafted), np.where(last, 0, accepted)
+
+
 _PRESSED = Scheduling(kv_tokens=256)
 """So little memory that a few dozen requests at once preempt each other."""
 
@@ -229,4 +245,5 @@ register(
     build=SyntheticAcceptance,
     dose=Dose(default=0.8, low=0.0, high=1.0),
 )
+register("last-step-uncounted", family="counters", fault=LastStepUncounted, build=LastStepUncounted)
 register("rejected-tokens-billed", family="counters", fault=RejectedTokensBilled, build=RejectedTokensBilled)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from specaudit.checks.ctr2 import LONG, Identities, IdentitySettings
-from specaudit.checks.ctr_traffic import STAGE
+from specaudit.checks.ctr_traffic import ANSWERS, STAGE
 from specaudit.checks.interface import Budget
 from specaudit.decoding.worlds import MARKOV4
 from specaudit.engines.reference import ReferenceEngine
@@ -82,6 +82,18 @@ def test_a_path_that_was_never_taken_leaves_it_open() -> None:
 def test_the_family_shares_its_windows(healthy: Evidence) -> None:
     assert list(healthy.stages) == [STAGE, LONG]
     assert CHECK.next_stage(healthy.plan, SETTINGS, healthy) is None
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("reference", "conforms"), ("last-step-uncounted", "violates")])
+def test_answers_are_windows_where_no_page_counts(name: str, verdict: str) -> None:
+    settings = msgspec.structs.replace(SETTINGS, windows=32)
+    evidence = drive(CHECK, settings, engine(name), counters=False)
+    assert list(evidence.stages) == [ANSWERS]
+    finding = CHECK.judge(settings, evidence, BUDGET)
+    assert (finding.verdict, finding.assumptions) == (verdict, ())
+    assert ("(accepted-uncounted)" in finding.summary) == (name != "reference")
+    assert finding.effect is not None
+    assert finding.effect.name == "share of answers in which the counters disagree"
 
 
 def test_without_counters_it_is_not_applicable() -> None:

@@ -52,6 +52,7 @@ def test_an_honest_engine_conforms(hidden: dict[str, bool]) -> None:
         ("rejected-tokens-billed", "answers are billed for more than arrived"),
         ("count-past-stop", "Tokens count as accepted that were cut off at a stop"),
         ("padded-drafts-counted", "(unheard-trimming)"),
+        ("last-step-uncounted", "answers count their own speculation wrongly"),
     ],
 )
 def test_it_kills(mutant: str, words: str) -> None:

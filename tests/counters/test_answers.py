@@ -4,15 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specaudit.counters.answers import (
-    AnswerCounts,
-    AnswerError,
-    lengths,
-    read_answer,
-    read_sglang,
-    read_vllm,
-    verifier_length,
-)
+from specaudit.counters.answer_lengths import lengths, verifier_length
+from specaudit.counters.answer_windows import answer_window
+from specaudit.counters.answers import AnswerCounts, AnswerError, read_answer, read_sglang, read_vllm
+from specaudit.counters.defects import defects_in
 
 from .recorded import answer
 
@@ -131,6 +126,30 @@ def test_sglangs_histogram_is_held_against_its_totals() -> None:
         read_sglang({"meta_info": fields})
 
 
+def openvino(accepted: int) -> dict[str, object]:
+    """Four tokens behind the first in two steps, as the pipeline emitted them, and what it counts."""
+    counts = {"num_draft_tokens": 6, "num_accepted_tokens": accepted, "num_rejected_tokens": 6 - accepted}
+    return {"emitted_per_step": [[1, 1, 3]], "extended_perf_metrics": [counts]}
+
+
+def test_openvinos_counters_stand_beside_what_each_step_emitted() -> None:
+    counted = AnswerCounts(engine="openvino", completion_tokens=5, forwards=2, draft_tokens=6, accepted=2)
+    assert read_answer(openvino(2)) == counted
+    for tables in ({"num_accepted_tokens": 1}, [1]):
+        with pytest.raises(AnswerError, match="no list of tables"):
+            read_answer({"emitted_per_step": [[1]], "extended_perf_metrics": tables})
+
+
+@pytest.mark.parametrize(("accepted", "wrong"), [(0, True), (1, True), (2, False), (3, False)])
+def test_steps_emit_no_more_than_their_accepted_drafts_and_one_token(accepted: int, *, wrong: bool) -> None:
+    """Counting past the end is another matter."""
+    counts = read_answer(openvino(accepted))
+    assert counts is not None
+    judged = answer_window(counts, 5)
+    assert judged.contradicts == wrong
+    assert [defect.name for defect in defects_in(judged)] == ["accepted-uncounted"] * wrong
+
+
 def test_the_mean_of_answers_is_not_the_pooled_length() -> None:
     short, long = AnswerCounts(engine="vllm", steps=1, accepted=3), AnswerCounts(engine="vllm", steps=99, accepted=0)
     found = lengths([short, long, AnswerCounts(engine="vllm", steps=0, accepted=0), AnswerCounts(engine="llamacpp")])
@@ -177,7 +196,7 @@ FIELDS = (
 @given(fields=JSON | st.dictionaries(st.sampled_from(FIELDS), JSON | st.lists(st.integers(-1, 9)), max_size=8))
 def test_no_json_raises_anything_but_answer_errors(fields: Any) -> None:
     found_in = ({"metrics": {"speculative_decoding": fields}}, {"meta_info": fields}, {"timings": fields})
-    for found in (*found_in, {"emitted_per_step": fields}):
+    for found in (*found_in, {"emitted_per_step": fields}, {"emitted_per_step": [], "extended_perf_metrics": fields}):
         try:
             counts = read_answer(found)
         except AnswerError:

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -58,10 +59,11 @@ def test_choices_are_drawn_with_seeds_of_their_own(folder):
 def test_every_parameter_is_sent(folder):
     engine = OpenVINOEngine(folder)
     sampling = Sampling(temperature=0.7, top_k=5, top_p=0.9, min_p=0.1, repetition_penalty=1.2, presence_penalty=0.5)
-    answered(engine, request(sampling=sampling))
+    answered(engine, request(sampling=sampling, min_tokens=2))
     (sent,) = settings(engine)
     assert sent == {
         "max_new_tokens": 4,
+        "min_new_tokens": 2,
         "ignore_eos": True,
         "rng_seed": 7,
         "do_sample": True,
@@ -124,6 +126,53 @@ def test_what_came_after_each_step_is_told(folder):
     assert answered(OpenVINOEngine(folder), request()).speculation is None
 
 
+def counted(folder: Path) -> Arm:
+    return Arm(role="subject", engine="openvino:generate", target=str(folder), draft=str(folder), speculation="draft")
+
+
+def test_generate_returns_what_is_counted_of_each_sequence(folder):
+    response = answered(build(counted(folder), Access()), request(n=2, max_tokens=5))
+    assert [completion.tokens for completion in response.completions] == [(6, 7, 0, 1, 2)] * 2
+    assert {completion.finish_reason for completion in response.completions} == {"length"}
+    counts = {"num_draft_tokens": 1, "num_accepted_tokens": 1, "num_rejected_tokens": 0, "num_generated_tokens": 5}
+    assert response.speculation == {"emitted_per_step": [[1, 2, 2]] * 2, "extended_perf_metrics": [counts] * 2}
+
+
+def test_generate_reveals_no_logprobs(folder):
+    engine = build(counted(folder), Access())
+    revealed = asyncio.run(engine.probe()).capabilities
+    assert (revealed.counts_in_answers, revealed.logprobs, revealed.scores_prompts) == (True, 0, False)
+    assert answered(engine, request(logprobs=1)).completions[0].logprobs is None
+
+
+def test_a_last_step_that_is_not_counted_contradicts_what_was_emitted(folder, tmp_path):
+    """As OpenVINO GenAI 2026.4.1 counts: after 31 tokens the last step has accepted a draft."""
+    (tmp_path / "odd.toml").write_text('name = "odd"\ntitle = "odd"\n[checks.CTR2]\nmax_tokens = 31\n')
+    report = run_audit(
+        Audit(
+            suite=load_suite(str(tmp_path / "odd.toml")),
+            engine="openvino:generate",
+            target=str(folder),
+            draft=str(folder),
+            speculation="draft",
+            select=("CTR2",),
+            out=tmp_path / "out",
+        )
+    )
+    (finding,) = report.findings
+    assert finding.verdict == "violates"
+    assert "(accepted-uncounted)" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"engine": "openvino:other"}, "no variant 'other'"), ({"draft": None, "speculation": "lookup"}, "draft model")],
+)
+def test_a_variant_that_cannot_be_is_refused(folder, changes, said):
+    with pytest.raises(UsageError, match=said):
+        build(msgspec.structs.replace(counted(folder), **changes), Access())
+
+
 def test_requests_of_one_moment_run_in_one_batch(folder):
     engine = OpenVINOEngine(folder)
 
@@ -140,6 +189,7 @@ def test_requests_of_one_moment_run_in_one_batch(folder):
         ({"prompt": ()}, "at least one"),
         ({"prompt": (99,)}, "tokens below 8"),
         ({"sampling": Sampling(logit_bias=((1, 1.0),))}, "no logit_bias"),
+        ({"stop": ("a",)}, "no stop"),
         ({"sampling": Sampling(top_p=0.123)}, "Check 'top_p' failed"),
     ],
 )

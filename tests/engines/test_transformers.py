@@ -96,11 +96,14 @@ def test_choices_are_drawn_with_seeds_of_their_own(seeds):
 
 def test_every_parameter_is_sent():
     engine = TransformersEngine(Path("m"))
-    asyncio.run(engine.complete(request(sampling=Sampling(temperature=0.7, top_k=5, top_p=0.9, min_p=0.1))))
+    asyncio.run(
+        engine.complete(request(sampling=Sampling(temperature=0.7, top_k=5, top_p=0.9, min_p=0.1), min_tokens=2))
+    )
     (sent,) = engine._model.asked
     assert sent.pop("attention_mask").tolist() == [[1, 1]]
     assert sent == {
         "max_new_tokens": 4,
+        "min_new_tokens": 2,
         "do_sample": True,
         "eos_token_id": [VOCABULARY],
         "pad_token_id": 0,

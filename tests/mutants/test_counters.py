@@ -31,6 +31,7 @@ def surplus(counters):
     "name",
     [
         "count-past-stop",
+        "last-step-uncounted",
         "nonprefix-accept-count",
         "padded-drafts-counted",
         "perpos-dp-overwrite",
@@ -92,6 +93,16 @@ def test_rejected_drafts_are_billed():
     np.testing.assert_array_equal(honest.billed(right), right.lengths)
     extra = faulty.billed(generation) - generation.lengths
     assert extra.sum() == honest.counters.draft_tokens - honest.counters.accepted
+
+
+def test_answers_leave_their_last_step_out():
+    faulty, generation, honest, right = run("last-step-uncounted")
+    assert faulty.counters == honest.counters
+    steps = generation.steps
+    for told, full in zip(faulty.told(generation), honest.told(right), strict=True):
+        for row, last in enumerate(steps - 1):
+            assert told[row, last] == 0
+            np.testing.assert_array_equal(np.delete(told[row], last), np.delete(full[row], last))
 
 
 @pytest.mark.parametrize(("dose", "rate"), [("", 0.8), (":0.25", 0.25), (":1", 1.0), (":0", 0.0)])

@@ -20,8 +20,8 @@ FAMILIES = {
     "precision": "fp8-batch-scale fp8-q-declared-bf16",
     "stop": "eos-only-last-checked min-tokens-ignored stop-inside-block-kept",
     "report": "grammar-bonus-unmasked logprob-of-draft",
-    "counters": """bonus-in-numerator count-past-stop nonprefix-accept-count padded-drafts-counted perpos-dp-overwrite
-        rejected-tokens-billed replay-counted spec-silently-off synthetic-acceptance""",
+    "counters": """bonus-in-numerator count-past-stop last-step-uncounted nonprefix-accept-count padded-drafts-counted
+        perpos-dp-overwrite rejected-tokens-billed replay-counted spec-silently-off synthetic-acceptance""",
 }
 CONTROLS = """adaptive-length async-scheduling block-verification draft-only-kv-overtrim fp8-draft fp8-target
     greedy-draft onehot-q-with-sampled-draft preemption sampler-match tree-drafting"""

@@ -21,7 +21,8 @@ def not_asked(evidence: Evidence, judged: Sequence[Judged]) -> tuple[str, ...]:
     notes = []
     for case in CASES:
         if roles := refused(case, evidence):
-            notes.append(f"{case.name}: not asked, since the {' and the '.join(roles)} refuses it with an error")
+            does = "refuses" if len(roles) == 1 else "refuse"
+            notes.append(f"{case.name}: not asked, since the {' and the '.join(roles)} {does} it")
     for one in judged:
         if one.ignored:
             notes.append(f"{one.case.name}: not compared, since the reference itself does not heed it")

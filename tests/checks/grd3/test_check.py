@@ -89,7 +89,7 @@ def test_what_an_arm_refuses_is_left_out_and_said():
     assert not any(request.min_tokens or request.stop for request in asked)
     found = finding(evidence, "GRD3")
     assert found.verdict is Verdict.CONFORMS
-    assert "min_tokens: not asked, since the subject and the reference refuses it with an error" in found.notes
+    assert "min_tokens: not asked, since the subject and the reference refuse it" in found.notes
 
 
 def test_what_the_reference_ignores_is_no_fault_of_the_subject():
