@@ -37,9 +37,14 @@ class LawSettings(SequentialSettings, frozen=True, kw_only=True):
     """Words of the reference that choose the cells where no law is known."""
     classes: Annotated[int, msgspec.Meta(ge=2, le=64)] = 4
     """Classes of tokens at each position of a word where no law is known: the most frequent ones, and the rest."""
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=4096)] | None = None
+    """Tokens per completion; by default as many as four steps of K drafts and the verifier's own token emit. A single
+    one comes from prefill: its law says nothing of the verifier."""
     max_contexts: Annotated[int, msgspec.Meta(ge=0, le=200_000)] = 400
     """Contexts whose law may be asked for, one token each, to score the words that begin early."""
 
     def __post_init__(self) -> None:
-        """Refuse a slack that hides as much as is tolerated."""
+        """Refuse a slack that hides as much as is tolerated, and completions that hold no word."""
         check_slack(self.slack, length=self.word_length, tolerance=self.tolerance)
+        if self.max_tokens is not None and self.max_tokens < self.word_length:
+            raise ValueError(f"max_tokens = {self.max_tokens} leaves no room for a word of {self.word_length} tokens")

@@ -98,8 +98,8 @@ class TokenClasses:
 
 
 def completion_length(settings: LawSettings, subject: Capabilities) -> int:
-    """Return the tokens per completion: at least four steps of K drafts and the verifier's own token."""
-    return max(4 * (_drafts(subject) + 1), settings.word_length)
+    """Return the tokens per completion: by default at least four steps of K drafts and the verifier's own token."""
+    return settings.max_tokens or max(4 * (_drafts(subject) + 1), settings.word_length)
 
 
 def word_depths(settings: LawSettings, subject: Capabilities) -> tuple[int, ...]:

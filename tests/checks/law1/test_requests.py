@@ -40,6 +40,20 @@ def test_a_healthy_decoder_conforms_at_every_level(level):
     assert finding.coverage["bonus tokens drawn"] > 100
 
 
+def test_a_first_token_says_nothing_of_the_verifier():
+    settings = LawSettings(tolerance=0.08, word_length=1, max_tokens=1, max_completions=6000)
+    evidence = drive(CHECK, settings, engine("draft0-unverified"), reveal=True)
+    finding = judge(evidence, settings)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.summary.endswith("but this says nothing of the verifier: nothing was drafted.")
+    assert {planned.request.max_tokens for planned in evidence.stages["LAW1.sample.0"].slots()} == {1}
+
+
+def test_completions_hold_a_word():
+    with pytest.raises(ValueError, match="no room for a word of 3 tokens"):
+        LawSettings(max_tokens=2)
+
+
 @pytest.mark.parametrize("mutant", ["resid-from-target", "reuse-uniform", "draft0-unverified"])
 @pytest.mark.parametrize("level", LEVELS)
 def test_mutants_violate_at_every_level(level, mutant):
