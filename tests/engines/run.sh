@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The longer runs against real engines, which CI has no time for.
-#   tests/engines/run.sh llamacpp|openvino|transformers|vllm [PART OF A TITLE]
+#   tests/engines/run.sh llamacpp|openvino|transformers|transformers-5.5.4|vllm [PART OF A TITLE]
 # What they print is kept under reports/engines/; exit code 1 where a verdict is not the expected one.
 # The last three install what they need, and make their models, in a folder of their own: .engines, or $ENGINES_FOLDER.
 # With PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu torch comes without CUDA, 2 GB smaller.
@@ -30,7 +30,7 @@ models() { # those of transformers, and OpenVINO's of them, made once
   fi
 }
 
-engine=${1:?which engine: llamacpp, openvino, transformers, vllm}
+engine=${1:?which engine: llamacpp, openvino, transformers, transformers-5.5.4, vllm}
 shift
 case "$engine" in
   llamacpp)
@@ -47,6 +47,10 @@ case "$engine" in
     environment transformers torch==2.13.0 transformers==5.24.0 >&2
     python=$folder/transformers/bin/python models=$folder/models
     ;;
+  transformers-5.5.4) # which the models are made with
+    models >&2
+    python=$folder/convert/bin/python models=$folder/models
+    ;;
   vllm)
     models >&2
     environment vllm >&2
@@ -57,9 +61,9 @@ case "$engine" in
     python=$folder/vllm/bin/python models=$folder/models
     ;;
   *)
-    echo "there are no runs for $engine: llamacpp, openvino, transformers, vllm" >&2
+    echo "there are no runs for $engine: llamacpp, openvino, transformers, transformers-5.5.4, vllm" >&2
     exit 2
     ;;
 esac
 echo "$ tests/engines/run.sh $engine${1:+ \"$1\"}"
-exec "$python" -m "tests.engines.networks.${engine}_runs" "$models" "$@"
+exec "$python" -m "tests.engines.networks.${engine%-*}_runs" "$models" "$@"

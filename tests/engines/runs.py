@@ -29,6 +29,7 @@ class Run:
         options: Further options of the audit.
         bounded: Checks of which every view, by depth and by path, must be bounded within the tolerance; but for
             undrafted steps, of which there are few.
+        exit_code: What the audit ends with; None where the verdicts say enough.
     """
 
     title: str
@@ -36,6 +37,12 @@ class Run:
     expected: Mapping[str, str]
     options: Mapping[str, object] = field(default_factory=dict)
     bounded: tuple[str, ...] = ()
+    exit_code: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is asked for by, and told as."""
+        return f"{self.title} ({self.suite})"
 
     def audit(self, out: Path) -> Audit:
         """Return what to run."""
@@ -44,11 +51,11 @@ class Run:
 
 
 def carry_out(runs: Iterable[Run], only: str = "") -> int:
-    """Run them all, or those whose title holds a text; print what was found; return 1 where it was not expected."""
+    """Run them all, or those whose name holds a text; print what was found; return 1 where it was not expected."""
     wrong = 0
     with TemporaryDirectory() as folder:
         for number, run in enumerate(runs):
-            if only in run.title:
+            if only in run.name:
                 wrong += _carried_out(run, Path(folder) / str(number))
                 sys.stdout.flush()
     print(f"\n{wrong} verdicts are not as expected")
@@ -57,20 +64,22 @@ def carry_out(runs: Iterable[Run], only: str = "") -> int:
 
 def _carried_out(run: Run, out: Path) -> int:
     began = time.monotonic()
-    print(f"\n{run.title} ({run.suite})")
+    print(f"\n{run.name}", flush=True)
     try:
         report = run_audit(run.audit(out))
     except CouldNotTest as error:
         print(f"  could not be tested: {error}")
         return len(run.expected)
     wrong = 0
+    if report.stopped is not None:
+        print(f"  collecting stopped, exit code {report.exit_code}: {report.stopped}")
     for finding in report.findings:
         _tell(finding, run.expected[finding.check])
         wrong += str(finding.verdict) != run.expected[finding.check]
         wrong += finding.check in run.bounded and not _bounds_told(finding)
     tokens = ", ".join(f"{role} {count:,}" for role, count in report.tokens.items())
     print(f"  tokens: {tokens}; {time.monotonic() - began:.0f} s")
-    return wrong
+    return wrong + (run.exit_code not in (None, report.exit_code))
 
 
 def _tell(finding: Finding, expected: str) -> None:

@@ -27,7 +27,9 @@ DRAFTING = {
         "draft_sample_method": "probabilistic",
     },
 }
-START_SECONDS = 600
+DYING = "top_k, draft model, as the wheel is"
+DOCTOR = "doctor, draft model, greedy, repaired"
+START_SECONDS = 1200
 
 
 @contextmanager
@@ -41,7 +43,12 @@ def served(folder: Path, drafting: dict[str, object] | None = None, *, repaired:
         model = {"model": str(folder / "draft")} if drafting["method"] == "draft_model" else {}
         words += ["--speculative-config", json.dumps({**drafting, **model})]
     root = str(Path(__file__).parents[3])
-    environment = {**os.environ, "PYTHONPATH": root, **({"REPAIRED": "1"} if repaired else {})}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": root,
+        "VLLM_SERVER_DEV_MODE": "1",
+        **({"REPAIRED": "1"} if repaired else {}),
+    }
     python = os.environ.get("VLLM_PYTHON", sys.executable)
     log = folder / f"vllm-{port}.log"
     with (
@@ -72,18 +79,26 @@ def _wait(address: str, process: "subprocess.Popen[bytes]") -> None:
     raise TimeoutError(f"no server at {address} after {START_SECONDS} s; its log is kept beside the models")
 
 
-def runs(subject: str, plain: str, name: str, *, repaired: bool) -> Iterator[Run]:
+def runs(subject: str, plain: str, title: str, *, repaired: bool) -> Iterator[Run]:
     """Return what is asked of one server."""
-    options = {
+    options = _options(subject, plain)
+    verdict = "conforms" if repaired else "violates"
+    yield Run(title=title, suite="nucleus", options=options, expected={"LAW1": verdict})
+    # A first token comes from prefill: whatever the verifier does, its law is right, and shows nothing.
+    yield Run(title=title, suite="one-token", options=options, expected={"LAW1": "inconclusive"})
+    yield Run(title=title, suite="greedy", options=options, expected={"GRD1": "conforms"})
+    yield Run(title=title, suite="traffic", options=options, expected={"GRD1": verdict})
+    if repaired:  # top_k ends the wheel
+        yield Run(title=title, suite="law-16", options=options, expected={"LAW1": verdict})
+
+
+def _options(subject: str, plain: str) -> dict[str, object]:
+    return {
         "endpoint": f"{subject}/v1",
         "reference": f"{plain}/v1",
         "metrics": f"{subject}/metrics",
         "engine": "vllm",
     }
-    title = f"{name}, {'repaired' if repaired else 'as the wheel is'}"
-    verdict = "conforms" if repaired else "violates"
-    yield Run(title=title, suite="nucleus", options=options, expected={"LAW1": verdict})
-    yield Run(title=title, suite="traffic", options=options, expected={"GRD1": verdict})
 
 
 def main(folder: Path, only: str = "") -> int:
@@ -92,10 +107,30 @@ def main(folder: Path, only: str = "") -> int:
     with served(folder) as plain:
         for name, drafting in DRAFTING.items():
             for repaired in (False, True):
-                if only in f"{name}, {'repaired' if repaired else 'as the wheel is'}":
+                title = f"{name}, {'repaired' if repaired else 'as the wheel is'}"
+                if any(only in run.name for run in runs("", "", title, repaired=repaired)):
                     with served(folder, drafting, repaired=repaired) as subject:
-                        wrong += carry_out(runs(subject, plain, name, repaired=repaired))
+                        wrong += carry_out(runs(subject, plain, title, repaired=repaired), only)
+        if only in DYING:
+            with served(folder, DRAFTING["draft model, greedy"]) as subject:
+                wrong += carry_out([dying(subject, plain)])
+    if only in DOCTOR:
+        with served(folder, DRAFTING["draft model, greedy"], repaired=True) as subject:
+            wrong += doctor(subject)
     return 1 if wrong else 0
+
+
+def dying(subject: str, plain: str) -> Run:
+    """Return what ends the wheel: top_k, on its path for CPUs."""
+    options = _options(subject, plain)
+    return Run(title=DYING, suite="law-16", options=options, expected={"LAW1": "inconclusive"}, exit_code=3)
+
+
+def doctor(subject: str) -> int:
+    """Print what `specaudit doctor` says of a server; return 1 where it could not."""
+    words = ["doctor", "--endpoint", f"{subject}/v1", "--metrics", f"{subject}/metrics"]
+    print(f"\n{DOCTOR}\n\n$ specaudit {' '.join(words)}", flush=True)
+    return int(subprocess.run([sys.executable, "-m", "specaudit", *words], check=False).returncode != 0)
 
 
 if __name__ == "__main__":
