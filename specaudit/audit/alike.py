@@ -1,4 +1,4 @@
-"""Tokens that are told alike: where one arm tells text only, the user's tokenizer divides the text of every arm."""
+"""Tokens that are told alike: where one arm tells text only, the text of every arm is divided alike."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from specaudit.model.capabilities import Capabilities
 from specaudit.model.entries import ProbeEntry
 from specaudit.model.plan import Role
 
-_SAID = "tokens: those of the given tokenizer, as in the other arm, which tells text only"
+_SAID = "tokens: those that its text is divided into, as in the other arm, which tells text only"
 
 
 def tell_alike(engines: Mapping[Role, Engine], recorder: Recorder) -> None:

@@ -91,6 +91,19 @@ def no_common_law(evidence: Evidence) -> str:
     )
 
 
+def only_characters(evidence: Evidence) -> str:
+    """Say that characters stand for tokens, so that what verifying emits may lie behind them; nothing where not.
+
+    As many characters are judged as tokens were asked for: in a model's own text, those of its first few tokens.
+    """
+    if any(found.tokens == "retokenized" and found.tokenizer is None for found in evidence.capabilities.values()):
+        return (
+            "only text is told, and the characters that can be compared may all come from the first few tokens, before "
+            "drafts were verified"
+        )
+    return ""
+
+
 def only_copies(evidence: Evidence) -> str:
     """Say that an arm answers every seed alike, so that there are no draws; nothing where there are."""
     for role, found in evidence.capabilities.items():
@@ -179,4 +192,9 @@ def _told(found: Capabilities) -> Iterator[str]:
     if found.repeats == "always":
         yield "answers are repeated whatever the seed, as from a cache that nothing gets past"
     if found.tokens == "retokenized":
-        yield "tokens are those of the given tokenizer, since only text is told"
+        yield (
+            "tokens are those of the given tokenizer, since only text is told"
+            if found.tokenizer is not None
+            else "only text is told, and its characters stand for tokens: what differs in longer pieces only stays "
+            "unseen; --tokenizer divides it as the model does"
+        )

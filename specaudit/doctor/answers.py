@@ -9,7 +9,7 @@ from specaudit.model.checkup import Item, State
 _TOKENS = {
     "ids": ("yes", "as ids"),
     "texts": ("partly", "as the text of each, in logprobs"),
-    "retokenized": ("partly", "none of its own: the given tokenizer divides its text"),
+    "retokenized": ("partly", "none of its own: its text is divided, by --tokenizer or into characters"),
     "none": ("no", "none, neither as ids nor in logprobs"),
 }
 

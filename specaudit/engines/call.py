@@ -11,7 +11,7 @@ from specaudit.engines.manner import Manner
 from specaudit.model.completion import Completion, Response
 from specaudit.model.entries import Failure
 from specaudit.model.request import Request
-from specaudit.prompts.tokenizers import Tokenizer
+from specaudit.prompts.tokenizers import CHARACTERS, Tokenizer
 
 _SAID = 100
 """Characters that are kept of what a server says it is."""
@@ -31,7 +31,8 @@ async def call(
         client: the server.
         manner: how it has to be asked.
         request: what is asked.
-        tokenizer: finds where reasoning ends, and divides text into tokens where the manner says so.
+        tokenizer: finds where reasoning ends, and divides text into tokens where the manner says so; without one it is
+            divided into characters.
         further: fields that are sent beside, as they are.
 
     Raises:
@@ -54,6 +55,8 @@ async def call(
         )
     if manner.tells_ids:
         response = msgspec.structs.replace(response, completions=tuple(map(_ids_only, response.completions)))
+    if tokenizer is None and manner.retokenizes:
+        tokenizer = CHARACTERS
     if tokenizer is None:
         return response
     read = _retokenized if manner.retokenizes else _divided

@@ -29,7 +29,7 @@ class Manner:
     """It was seen to tell tokens as ids: an answer that tells texts in their place, as from another server behind the
     same address, tells no tokens."""
     retokenizes: bool = False
-    """It tells text only, which the user's tokenizer divides into tokens."""
+    """It tells text only, which the user's tokenizer divides into tokens; without one its characters are."""
     users: str | None = None
     """How the names of users begin, of whom every request names one of its own to get past a cache."""
 

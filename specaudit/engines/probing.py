@@ -73,7 +73,7 @@ class Prober:
         ids = tuple(token for token in tokens or () if isinstance(token, int))
         revealed: Revealed = "ids" if ids and ids == tokens else "texts" if tokens else "none"
         self._asker.manner = replace(self._asker.manner, tells_ids=revealed == "ids")
-        if revealed == "none" and self._tokenizer is not None:
+        if revealed == "none" and (self._tokenizer is not None or first.completions[0].text):
             revealed = "retokenized"
             self._asker.manner = replace(self._asker.manner, retokenizes=True)
         choices = await self._find_choices()

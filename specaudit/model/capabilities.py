@@ -15,7 +15,7 @@ class Capabilities(Record, frozen=True, kw_only=True):
     model: str | None = None
     tokens: Literal["ids", "texts", "retokenized", "none"] = "none"
     """How single tokens are revealed: as ids, as the text of each, or not at all; `retokenized` ones are not the
-    engine's own but those into which a tokenizer given by the user divides its text."""
+    engine's own but those into which its text is divided: by a tokenizer given by the user, or else into characters."""
     token_prompts: bool = False
     """Prompts may be given as token ids."""
     vocabulary_size: int | None = None

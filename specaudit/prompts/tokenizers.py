@@ -1,4 +1,4 @@
-"""A tokenizer given by the user, for endpoints that tell text and no tokens.
+"""A tokenizer for endpoints that tell text and no tokens: given by the user, or else one that tells characters apart.
 
 Into which tokens a text is divided need not be how the engine made it: what is compared then is the law of the text,
 in pieces that are cut alike in every arm.
@@ -26,6 +26,10 @@ class Tokenizer:
     encode: Callable[[str], tuple[Token, ...]]
     digest: str
     """SHA-256 of the file that it was read from."""
+
+
+CHARACTERS = Tokenizer(encode=lambda text: tuple(text), digest="")
+"""Every character by itself: nothing has to be known of the model, and a word of them sees less than one of tokens."""
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

@@ -131,7 +131,8 @@ class TestNotUnderControl:
             ({"refused": ("top_k", "min_p")}, "top_k, min_p cannot be sent, so the server's own values hold"),
             ({"repeats": "bypassed"}, "a cache answers requests again; each request named a user of its own"),
             ({"repeats": "always"}, "answers are repeated whatever the seed"),
-            ({"tokens": "retokenized"}, "tokens are those of the given tokenizer"),
+            ({"tokens": "retokenized", "tokenizer": "ab"}, "tokens are those of the given tokenizer"),
+            ({"tokens": "retokenized"}, "only text is told, and its characters stand for tokens"),
         ],
     )
     def test_each_thing_is_a_sentence(self, subject, said):

@@ -375,13 +375,17 @@ class TestTokens:
         assert not capabilities.token_prompts
         assert capabilities.logprobs == 20
 
-    def test_text_alone_is_no_tokens(self, odd):
+    def test_text_alone_is_divided_into_characters(self, odd):
         def change(choice, body):
             del choice["token_ids"]
             choice["logprobs"] = None
 
         capabilities = found(odd(completions=with_choice(change)))
-        assert (capabilities.tokens, capabilities.logprobs, capabilities.logprobs_mode) == ("none", 0, "unknown")
+        assert (capabilities.tokens, capabilities.logprobs, capabilities.logprobs_mode) == (
+            "retokenized",
+            0,
+            "unknown",
+        )
 
     @pytest.mark.parametrize("kind", ["refused", "batch", "changed"])
     def test_prompts_of_ids_must_be_understood(self, odd, kind):
@@ -567,7 +571,7 @@ class TestChat:
     def test_a_conversation_is_probed_at_its_own_address(self, odd):
         server = odd(completions=talking({"content": "hello"}))
         capabilities = self.chat(server)
-        assert (capabilities.tokens, capabilities.token_prompts) == ("none", False)
+        assert (capabilities.tokens, capabilities.token_prompts) == ("retokenized", False)
         assert {body["messages"][0]["role"] for body in server.bodies} == {"user"}
 
     def test_the_other_name_of_the_cap_is_found(self, odd):

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from specaudit.checks.control import cached_answers, no_common_law, not_under_control, only_copies, reachable
+from specaudit.checks.control import (
+    cached_answers,
+    no_common_law,
+    not_under_control,
+    only_characters,
+    only_copies,
+    reachable,
+)
 from specaudit.checks.copies import Independence, dependent_choices, first_choices, independence
 from specaudit.checks.interface import POWER, Budget, Check, budget_of
 from specaudit.checks.law1.detectable import smallest_detectable
@@ -147,7 +154,7 @@ class EmittedLaw(Check[LawSettings]):
         violates = decision.verdict is Verdict.VIOLATES
         taken = coverage(evidence, *evidence.parts(SAMPLE))
         paths = path_counts(evidence, evidence.parts(SAMPLE), taken)
-        lacking = missing(evidence, evidence.parts(SAMPLE), taken, paths)
+        lacking = only_characters(evidence) or missing(evidence, evidence.parts(SAMPLE), taken, paths)
         worst = (
             max(views, key=lambda view: (view.low, -view.p_value))
             if violates

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from specaudit.checks.commands import rerun, with_option
+from specaudit.checks.control import only_characters
 from specaudit.checks.copies import Choices
 from specaudit.checks.law1.judged import JudgedView
 from specaudit.checks.law1.looking import Looked
@@ -88,6 +89,8 @@ def next_step(check_id: str, told: Told, evidence: Evidence) -> str:
         return "Ask for one completion per request: set choices = 1 under [checks.LAW1] of the suite"
     if not told.bounded:
         return "Raise max_completions in the suite, or lower top_k so that words have fewer cells"
+    if only_characters(evidence):
+        return with_option(evidence.plan, "--tokenizer", "FILE_OF_THE_MODELS_TOKENIZER")
     if evidence.plan.metrics is None:
         return with_option(evidence.plan, "--metrics", "URL_OF_THE_METRICS_PAGE")
     return "Is speculation on, and is the metrics page the subject's own?"
