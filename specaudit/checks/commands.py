@@ -1,9 +1,13 @@
 """Commands that a finding tells its reader to try, whole, so that they can be pasted."""
 
 import shlex
+from typing import Any
 
 from specaudit.checks.selfsame import SELF, is_self
+from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Arm, Plan
+from specaudit.model.record import to_json
+from specaudit.model.request import Request
 from specaudit.model.shipped import shipped_files
 
 
@@ -11,6 +15,44 @@ def again(plan: Plan) -> str:
     """Return the command that runs the whole audit again, on the same samples where the engine can repeat them."""
     words = ["specaudit", "run", *_engines(plan), "--suite", _suite_file(plan)]
     return shlex.join([*words, "--seed", str(plan.seed)] if plan.seed else words)
+
+
+_AS_OPENAI = ("openai", "vllm", "sglang")
+"""Engines that take a request in the form of OpenAI's, with vLLM's names for what that has not."""
+
+
+def one_request(evidence: Evidence, check_id: str, request: Request) -> str:
+    """Return the curl command that asks the subject's address what shows a deviation all by itself.
+
+    In process, and of engines that are asked in a form of their own, the command that runs the check again. A key is
+    taken from the environment by the shell that runs it.
+    """
+    plan, found = evidence.plan, evidence.capabilities.get("subject")
+    subject = plan.arm("subject")
+    if subject is None or subject.endpoint is None or found is None or found.engine not in _AS_OPENAI:
+        return rerun(plan, check_id)
+    asked: dict[str, Any] = {"prompt": request.prompt}
+    if subject.api == "chat":
+        asked = {"messages": [{"role": "user", "content": request.prompt}]}
+    said = {
+        "stop": request.stop,
+        "stop_token_ids": request.stop_token_ids,
+        "min_tokens": request.min_tokens,
+        "ignore_eos": request.ignore_eos,
+    }
+    body = {
+        "model": found.model,
+        **asked,
+        "temperature": request.sampling.temperature,
+        "max_tokens": request.max_tokens,
+        "seed": request.seed,
+        **{name: value for name, value in said.items() if value},
+    }
+    kept = {name: value for name, value in body.items() if name not in found.refused}
+    path = "chat/completions" if subject.api == "chat" else "completions"
+    words = shlex.quote(f"{subject.endpoint.rstrip('/')}/{path}")
+    headers = '-H "Authorization: Bearer $SPECAUDIT_API_KEY" -H "Content-Type: application/json"'
+    return f"curl {words} {headers} -d {shlex.quote(to_json(kept).decode())}"
 
 
 _FOUND_OUT = ("auto", "openai")

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from specaudit.checks.background import accompanied, beside_traffic, no_traffic
-from specaudit.checks.commands import rerun, with_option
+from specaudit.checks.commands import one_request, rerun, with_option
 from specaudit.checks.control import no_greedy_decoding, not_under_control
 from specaudit.checks.greedy.asked import Forced, answers, can_force, force, forcible, greedy, prompts_of, scores
 from specaudit.checks.greedy.conditions import Condition, condition
 from specaudit.checks.greedy.floor import Floor, floors
 from specaudit.checks.greedy.partings import Compared, Parting, Reader
-from specaudit.checks.greedy.report import exhibit, figures, view, witness
+from specaudit.checks.greedy.report import clearest, exhibit, figures, view, witness
 from specaudit.checks.greedy.settings import GreedySettings
 from specaudit.checks.greedy.sweep import STAGE as SWEEP
 from specaudit.checks.greedy.sweep import sweep_stage, swept
@@ -142,7 +142,9 @@ class PrefixEquality(Check[GreedySettings]):
             assumptions=tuple(_assumptions(evidence, hard_gap)),
             notes=(*not_under_control(evidence), *_notes(evidence)),
             exhibits=(exhibit(real, hard_gap),) if real else (),
-            next_step=_next_step(verdict, evidence, real, measured),
+            next_step=_next_step(
+                verdict, evidence, real, measured, alone=found[_ALONE].real if _ALONE in found else ()
+            ),
         )
 
 
@@ -260,7 +262,18 @@ def _assumptions(evidence: Evidence, hard_gap: float) -> Iterator[str]:
         yield f"what is equal alone is equal beside sampled traffic, which was not looked at: {quiet}"
 
 
-def _next_step(verdict: Verdict, evidence: Evidence, real: Sequence[Parting], measured: Sequence[Floor]) -> str:
+def _next_step(
+    verdict: Verdict,
+    evidence: Evidence,
+    real: Sequence[Parting],
+    measured: Sequence[Floor],
+    *,
+    alone: Sequence[Parting],
+) -> str:
+    if verdict is Verdict.VIOLATES and alone:  # one request shows it where nothing need run beside it
+        shown, slots = clearest(alone), evidence.stages[_ALONE].slots()
+        asked = (one.request for one in slots if one.arm == "subject" and one.request.prompt == shown.prompt)
+        return one_request(evidence, PrefixEquality.id, next(asked))
     if verdict is Verdict.VIOLATES:
         return rerun(evidence.plan, PrefixEquality.id)
     if real:

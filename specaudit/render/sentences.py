@@ -92,7 +92,8 @@ def details(finding: Finding, *, verbose: bool = False) -> Iterator[str]:
 
     Verbose adds every view, all figures, all notes and the assumptions.
     """
-    if finding.effect is not None and (finding.effect.low is not None or verbose):
+    sized = verbose or finding.verdict is Verdict.VIOLATES
+    if finding.effect is not None and (finding.effect.low is not None or sized):
         yield _effect(finding.effect)
     if finding.betting is not None:
         yield _betting(finding.betting)

@@ -9,8 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from specaudit.model.finding import Verdict
+from specaudit.model.finding import Finding, Verdict
 from specaudit.model.report import Report
+from specaudit.render.docstrings import paragraphs
 from specaudit.render.printable import printable, printable_record
 from specaudit.render.sentences import anything_asked, arm, details, headline, next_steps, outcome, spent
 
@@ -40,7 +41,7 @@ def _parts(report: Report, folder: str, verbose: bool) -> Iterator[RenderableTyp
         yield Text()
         yield _table(report)
         for finding in report.findings:
-            if lines := list(details(finding, verbose=verbose)):
+            if lines := [*_demanded(finding), *details(finding, verbose=verbose)]:
                 yield Text()
                 yield Text(finding.check, style="bold")
                 yield Padding(Group(*map(Text, lines)), (0, 0, 0, 2), expand=False)
@@ -64,6 +65,12 @@ def _table(report: Report) -> Table:
         check = finding.check if finding.required else f"{finding.check} (optional)"
         table.add_row(Text(check), verdict, Text(finding.summary))
     return table
+
+
+def _demanded(finding: Finding) -> Iterator[str]:
+    """What a check demands that is violated, in the words of its documentation."""
+    if finding.verdict is Verdict.VIOLATES and (requirement := paragraphs(finding.check).get("Requirement")):
+        yield f"Demanded: {requirement}"
 
 
 def _next_steps(report: Report) -> Iterator[RenderableType]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from specaudit.checks.commands import rerun
+from specaudit.checks.commands import one_request
 from specaudit.checks.control import no_greedy_decoding, not_under_control
 from specaudit.checks.grd3.cases import PLAIN, STAGE, case_stage, plain_stage
 from specaudit.checks.grd3.endings import Ending
@@ -116,7 +116,7 @@ class EndEquality(Check[EndSettings]):
             },
             assumptions=("the prompts are like those of interest",),
             notes=(*not_under_control(evidence), *not_asked(evidence, judged)),
-            next_step=rerun(evidence.plan, self.id) if verdict is Verdict.VIOLATES else "",
+            next_step=one_request(evidence, self.id, wrong[0]) if wrong is not None else "",
         )
 
 

@@ -56,9 +56,14 @@ def exhibit(divergences: Sequence[Parting], hard_gap: float) -> Exhibit:
     )
 
 
+def clearest(partings: Sequence[Parting]) -> Parting:
+    """Return the parting at which the subject's token is least likely; there must be one."""
+    return max(partings, key=lambda one: -1.0 if one.gap is None else one.gap)
+
+
 def witness(partings: Sequence[Parting]) -> Witness:
     """Return the clearest of the partings, of which there must be one."""
-    worst = max(partings, key=lambda one: -1.0 if one.gap is None else one.gap)
+    worst = clearest(partings)
     emitted = "the end" if worst.emitted is None else f"token {worst.emitted!r}"
     expected = "the end" if worst.expected is None else f"token {worst.expected!r}"
     prompt = worst.prompt if isinstance(worst.prompt, str) else " ".join(map(str, worst.prompt))
