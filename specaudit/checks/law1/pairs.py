@@ -14,26 +14,15 @@ from specaudit.model.finding import Betting
 from specaudit.model.plan import Role
 from specaudit.model.request import Token
 from specaudit.stats.evalues.pairs import PairProcess
+from specaudit.stats.evalues.sequences import SequencePairs
 
 _ARMS: tuple[Role, ...] = ("subject", "reference")
 
 _RANKS = 4
 """Cells of a token: the pilot's three most frequent ones at its prompt and position, and all others."""
 
-_BINS = 8
-"""Cells of whole completions."""
-
-_CHUNK = 32
-"""Pairs after which transitions are learnt."""
-
-_SPAN = 4096
-"""Pairs that are bet on together; a multiple of a chunk. It bounds the memory."""
-
-_PRIOR = 2.0
-"""Transitions of every kind that are taken for seen in both arms, which shrinks what few pairs suggest."""
-
-_RECENT = 1024
-"""Completions whose likelihoods settle the bins."""
+_STATES = 8
+"""States of a token among all of its completion: the pilot's seven most frequent ones at its prompt, and all others."""
 
 Rows = NDArray[np.int64]
 """Ranks of the tokens of completions `[N, T]`."""
@@ -46,8 +35,8 @@ def bet_on_pairs(settings: LawSettings, evidence: Evidence, *, alpha: float, gro
     """Bet that the arms differ, on what pairs of completions look like; None without a pilot.
 
     A pair is the k-th completion of each arm to one prompt in one round. A partition looks at two neighbouring tokens
-    at one depth, since the places of a free-running completion must not be multiplied; one more looks at all of it,
-    see `_Resemblance`.
+    at one depth, since the places of a free-running completion must not be multiplied; other bets look at all of it as
+    one draw (`SequencePairs`).
 
     Args:
         settings: The check's.
@@ -60,73 +49,29 @@ def bet_on_pairs(settings: LawSettings, evidence: Evidence, *, alpha: float, gro
     subject = evidence.capabilities["subject"]
     length = completion_length(settings, subject)
     depths = sorted({min(depth + i, length - 2) for depth in word_depths(settings, subject) for i in (0, 1)})
-    ranks = _ranks(pilot["reference"], range(length))
-    process = PairProcess(
-        {f"tokens {depth + 1} and {depth + 2}": _RANKS**2 for depth in depths} | {"all tokens": _BINS}
-    )
-    whole = _Resemblance()
+    ranks, states = _ranks(pilot["reference"], range(length)), _states(pilot["reference"], range(length))
+    whole = SequencePairs(_STATES)
+    process = PairProcess({f"tokens {depth + 1} and {depth + 2}": _RANKS**2 for depth in depths}, others=whole.names)
     pairs = 0
     for stage in evidence.parts(SAMPLE):
         draws = evidence.draws(stage)
         if any(arm.lost_fraction for arm in draws.values()):
             break  # what was lost may have been chosen, and what came back was then chosen by being kept
-        if {"subject", "reference"} <= draws.keys():
-            rows = _paired(draws["subject"], draws["reference"], grouped)
-            ours, theirs = (_ranked(draws[role], mine, ranks, length) for role, mine in zip(_ARMS, rows, strict=True))
-            for first in range(0, len(ours), _SPAN):
-                span = ours[first : first + _SPAN], theirs[first : first + _SPAN]
-                process.fold(*(_cells(arm, depths, seen) for arm, seen in zip(span, whole.follow(*span), strict=True)))
-            pairs += len(ours)
+        if not {"subject", "reference"} <= draws.keys():
+            continue
+        rows = _paired(draws["subject"], draws["reference"], grouped)
+        if not len(rows[0]):
+            continue
+        arms = [(draws[role], mine) for role, mine in zip(_ARMS, rows, strict=True)]
+        ours, theirs = (_cells(_ranked(arm, mine, ranks, length, _RANKS), depths) for arm, mine in arms)
+        earned = whole.fold(*(_ranked(arm, mine, states, length, _STATES) for arm, mine in arms))
+        process.fold(ours, theirs, others=earned)
+        pairs += len(rows[0])
     return summed_up(process, [length] * pairs, alpha) if pairs else None
 
 
-class _Resemblance:
-    """A partition of completions by how much they resemble the subject's of before rather than the reference's.
-
-    The transitions between ranks that were counted in earlier pairs give every completion the logarithm of a ratio of
-    likelihoods, and the bins are quantiles of those: all tokens of a completion speak together. Whatever the counts
-    are, the cell of a completion is settled before it comes in, so that bets on it are fair.
-    """
-
-    def __init__(self) -> None:
-        self._counts = np.full((2, _RANKS + 1, _RANKS), _PRIOR)
-        self._recent = np.empty((2, 0, 0), dtype=np.int64)
-
-    def follow(self, ours: Rows, theirs: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Cells of the next pairs in either arm, each `[N]`, chunk by chunk as what was before is learnt."""
-        steps = [np.stack([_before(rows), rows]) for rows in (ours, theirs)]
-        cells = np.zeros((2, len(ours)), dtype=np.int64)
-        for first in range(0, len(ours), _CHUNK):
-            chunk = slice(first, first + _CHUNK)
-            if self._recent.size:
-                laws = np.log(self._counts / self._counts.sum(axis=2, keepdims=True))
-                ratio = laws[0] - laws[1]
-                quantiles = np.quantile(_scores(ratio, self._recent), np.arange(1, _BINS) / _BINS)
-                for arm, rows in enumerate(steps):
-                    cells[arm, chunk] = np.searchsorted(quantiles, _scores(ratio, rows[:, chunk]))
-            self._learn([rows[:, chunk] for rows in steps])
-        return cells[0], cells[1]
-
-    def _learn(self, steps: list[Rows]) -> None:
-        """Count the transitions `[2, N, T]` of pairs whose cells are settled."""
-        for counts, (before, rows) in zip(self._counts, steps, strict=True):
-            np.add.at(counts, (before, rows), 1)
-        kept = [part for part in (self._recent, *steps) if part.size]
-        self._recent = np.concatenate(kept, axis=1)[:, -_RECENT:]
-
-
-def _scores(ratio: NDArray[np.float64], steps: Rows) -> NDArray[np.float64]:
-    """The logarithm of a ratio of likelihoods `[N]` of completions, from their transitions `[2, N, T]`."""
-    scores: NDArray[np.float64] = ratio[steps[0], steps[1]].sum(axis=1)
-    return scores
-
-
-def _before(rows: Rows) -> Rows:
-    """The rank before each token, one of its own for the first `[N, T]`."""
-    return np.column_stack([np.full(len(rows), _RANKS), rows[:, :-1]])
-
-
 def _ranks(pilot: Draws, positions: Iterable[int]) -> Ranks:
+    """The most frequent tokens of each prompt at each position."""
     ranks: Ranks = {}
     for prompt in np.unique(pilot.prompt_index).tolist():
         rows = pilot.tokens[pilot.prompt_index == prompt]
@@ -135,6 +80,17 @@ def _ranks(pilot: Draws, positions: Iterable[int]) -> Ranks:
             first = sorted(counts, key=lambda code: (-counts[code], code))[: _RANKS - 1]
             ranks[prompt, position] = {_token(pilot, code): rank for rank, code in enumerate(first)}
     return ranks
+
+
+def _states(pilot: Draws, positions: Iterable[int]) -> Ranks:
+    """The most frequent tokens of each prompt, at every position the same."""
+    states: Ranks = {}
+    for prompt in np.unique(pilot.prompt_index).tolist():
+        counts = Counter(pilot.tokens[pilot.prompt_index == prompt].ravel().tolist())
+        first = sorted(counts, key=lambda code: (-counts[code], code))[: _STATES - 1]
+        found = {_token(pilot, code): state for state, code in enumerate(first)}
+        states.update({(prompt, position): found for position in positions})
+    return states
 
 
 def _token(draws: Draws, code: int) -> Token:
@@ -158,8 +114,8 @@ def _rows(draws: Draws, prompt: int, grouped: bool) -> NDArray[np.int64]:
     return rows[np.unique(draws.slot[rows], return_index=True)[1]] if grouped else rows
 
 
-def _ranked(draws: Draws, rows: NDArray[np.int64], ranks: Ranks, length: int) -> Rows:
-    """Rank in the pilot of every token of some completions `[N, T]`."""
+def _ranked(draws: Draws, rows: NDArray[np.int64], ranks: Ranks, length: int, size: int) -> Rows:
+    """Which of `size` cells every token of some completions is in `[N, T]`; those that have none are in the last."""
     found = np.zeros((len(rows), length), dtype=np.int64)
     for prompt in np.unique(draws.prompt_index[rows]).tolist():
         mine = np.flatnonzero(draws.prompt_index[rows] == prompt)
@@ -167,12 +123,11 @@ def _ranked(draws: Draws, rows: NDArray[np.int64], ranks: Ranks, length: int) ->
         for position in range(length):
             told = ranks[prompt, position]
             # END is -1 and finds the last entry.
-            table = np.array([told.get(token, _RANKS - 1) for token in (*draws.vocabulary, END)], dtype=np.int64)
+            table = np.array([told.get(token, size - 1) for token in (*draws.vocabulary, END)], dtype=np.int64)
             found[mine, position] = table[tokens[:, position]]
     return found
 
 
-def _cells(rows: Rows, depths: list[int], whole: NDArray[np.int64]) -> NDArray[np.int64]:
+def _cells(rows: Rows, depths: list[int]) -> NDArray[np.int64]:
     """Cell of each completion in each partition `[N, P]`."""
-    pairs = [rows[:, depth] * _RANKS + rows[:, depth + 1] for depth in depths]
-    return np.column_stack([*pairs, whole])
+    return np.column_stack([rows[:, depth] * _RANKS + rows[:, depth + 1] for depth in depths])

@@ -11,8 +11,10 @@ free-running sequences have different contexts, and multiplying them would rejec
 
 Draws enter as cells of partitions with at most 16 cells each (rank bins under the reference, the first token of the
 draft or not). The estimates are shrunk towards the pooled law by κ draws; the process is averaged over partitions and
-over several κ.
+over several κ, and over bets that look at the same pairs in another way (`sequences`), which share half of the weight.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -33,35 +35,42 @@ class PairProcess(Wealth):
 
     Args:
         cells: Number of cells of each of P partitions, 2 to 16, by the name of the partition.
+        others: Names of M bets on the same pairs that are made elsewhere.
 
     Raises:
         ValueError: there is no partition, or one has fewer than 2 or more than 16 cells.
     """
 
-    def __init__(self, cells: dict[str, int]) -> None:
+    def __init__(self, cells: dict[str, int], *, others: Sequence[str] = ()) -> None:
         if not cells:
             raise ValueError("pairs need at least one partition into cells")
         for name, size in cells.items():
             if not 2 <= size <= MAX_CELLS:
                 raise ValueError(f"partition {name!r} has {size} cells, must be 2 to {MAX_CELLS}")
         names = [f"{name} ×{kappa:g}" for name in cells for kappa in SHRINKAGE]
-        super().__init__(names, np.full(len(names), -np.log(len(names))))
+        weights = [np.full(len(group), 1 / len(group)) for group in (names, others) if group]
+        super().__init__((*names, *others), np.log(np.concatenate(weights) / len(weights)))
+        self._others = len(others)
         self._cells = tuple(cells.values())
         self._counts = [np.zeros((2, size), dtype=np.int64) for size in self._cells]
 
-    def fold(self, subject: Indices, reference: Indices) -> None:
+    def fold(self, subject: Indices, reference: Indices, others: _Array | None = None) -> None:
         """Take in the next pairs, in the order of the plan.
 
         Args:
             subject: Cell of the subject's draw in each partition `[N, P]`.
             reference: Cell of the reference's draw for the same prompt and position `[N, P]`.
+            others: Log e-values of the bets that are made elsewhere `[N, M]`; None for none.
 
         Raises:
             ValueError: there is no pair, shapes disagree, or a cell is not one of its partition.
         """
         self._check(subject, reference)
+        told = np.empty((len(subject), 0)) if others is None else others
+        if told.shape != (len(subject), self._others):
+            raise ValueError(f"{len(subject)} pairs and {self._others} other bets, got values of {list(told.shape)}")
         factors = [self._log_factors(k, np.stack([subject[:, k], reference[:, k]])) for k in range(len(self._cells))]
-        self._multiply(np.concatenate(factors, axis=1))
+        self._multiply(np.concatenate([*factors, told], axis=1))
 
     def _log_factors(self, k: int, cells: Indices) -> _Array:
         """Log E of every pair `[N, κ]` from its cells `[2, N]` in partition k, then learn from them."""
