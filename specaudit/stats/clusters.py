@@ -128,7 +128,7 @@ def design_effect(counts: npt.ArrayLike) -> float:
     seen = table[:, table.sum(axis=0) > 0]
     words = float(seen[0].sum())
     shares = seen / words
-    return _design_effect(np.atleast_2d(np.cov(shares.T)), shares.mean(axis=0), words) if seen.shape[1] > 1 else 1.0
+    return design_effect_of(np.atleast_2d(np.cov(shares.T)), shares.mean(axis=0), words) if seen.shape[1] > 1 else 1.0
 
 
 def _compared(x: _Array, y: _Array) -> ClusteredComparison:
@@ -145,7 +145,7 @@ def _compared(x: _Array, y: _Array) -> ClusteredComparison:
     centred = np.concatenate([ours - ours.mean(axis=0), theirs - theirs.mean(axis=0)])
     covariance = centred.T @ centred / max(1, freedom)
     dof = len(law) - 1
-    f = _design_effect(covariance, law, words) if dof else 1.0
+    f = design_effect_of(covariance, law, words) if dof else 1.0
     inverse = np.linalg.pinv(covariance[1:, 1:], hermitian=True)
     # A difference along which clusters never differ has no variance to be held against, and would enter as nothing.
     unseen = difference[1:] - covariance[1:, 1:] @ (inverse @ difference[1:])
@@ -163,8 +163,14 @@ def _compared(x: _Array, y: _Array) -> ClusteredComparison:
     )
 
 
-def _design_effect(covariance: _Array, law: _Array, words: float) -> float:
-    """Largest eigenvalue of m S against the multinomial covariance; shares sum to 1, so that one cell says nothing."""
+def design_effect_of(covariance: _Array, law: _Array, words: float) -> float:
+    """Return the largest eigenvalue of m S against the multinomial covariance M.
+
+    Args:
+        covariance: S, of a cluster's shares `[C, C]`.
+        law: Mean shares `[C]`; they sum to 1, so that one cell says nothing.
+        words: m, in a cluster.
+    """
     rest = law[1:]
     independent = np.diag(rest) - np.outer(rest, rest)
     return float(eigh(words * covariance[1:, 1:], independent, eigvals_only=True)[-1])

@@ -16,7 +16,7 @@ from specaudit.checks.law3.drawn import bet_on_draws, judge_drawn, paired_rounds
 from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, sample_groups, sample_stage, score_stage
 from specaudit.checks.law3.scores import noise, scored_rounds
 from specaudit.checks.law3.settings import DepthSettings
-from specaudit.checks.law3.told import NOT_BOUNDED, assumptions, next_step, summary
+from specaudit.checks.law3.told import BY_TOKENS, assumptions, next_step, summary
 from specaudit.checks.law3.views import Levels, TokensView, judge_path, judge_range
 from specaudit.checks.paths import missing, path_counts
 from specaudit.checks.powered import told as chosen
@@ -49,7 +49,8 @@ class LawByDepth(Check[DepthSettings]):
     A portfolio of bets on known faults, generic leans and ranks is
     folded in as completions come, and ends the sample early where it has earned enough. The law is exact (revealed by
     an engine in process) or scored by the reference in the subject's own contexts: by teacher forcing, or one token a
-    request.
+    request. Where the reference reports no logprobs it draws a token in the same context, beside the subject's: the
+    bound is then Wald's, of paired differences, in cells of tokens that the first ones found common.
 
     Violates when the bets have earned more than 1 over their half of the check's error budget, or when the whole
     sample's smallest p-value is within the other half. Conforms when in every range the upper confidence bound of the
@@ -191,7 +192,7 @@ class LawByDepth(Check[DepthSettings]):
             coverage=paths,
             measured={"tokens scored": float(sum(view.test.effective_size for view in bounding))},
             assumptions=assumptions(settings, evidence),
-            notes=(*NOT_BOUNDED, *notes) if how == "drawn" else notes,
+            notes=(*BY_TOKENS, *notes) if how == "drawn" else notes,
             exhibits=(worst.cells,),
             next_step=next_step(self.id, verdict, evidence, bounded=bounded),
         )

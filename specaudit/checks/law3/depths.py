@@ -10,6 +10,9 @@ from specaudit.stats.power import completions_needed
 BINS = 16
 """Bins of the probability-integral transform."""
 
+CHOOSING = 1 / 16
+"""Share of a range's tokens that choose cells for the others, where the law is not told."""
+
 _EDGES = (0, 3, 16, 128, 1024)
 """Faults show at different depths: before and behind the first verified step, within the first page of a cache and
 far beyond it, at the length for which a drafter was trained."""
@@ -57,6 +60,8 @@ def groups(settings: DepthSettings, *, delta: float, whole: bool, samples: Liter
     depths = ranges(settings.max_tokens)
     success = 1 - (1 - settings.success) / len(depths)
     needed = completions_needed(BINS - 1, settings.tolerance, delta=delta, success=success, samples=samples)
+    if samples == 2:
+        needed = ceil(needed / (1 - CHOOSING))
     found: list[Group] = []
     for one in reversed(depths):
         width = one.end - one.first

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specaudit.checks.betting import summed_up
 from specaudit.checks.exhibits import cells
-from specaudit.checks.law3.depths import Range
+from specaudit.checks.law3.depths import BINS, CHOOSING, Range
 from specaudit.checks.law3.requests import SAMPLE, SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law3.views import Levels, TokensView
@@ -18,9 +19,14 @@ from specaudit.checks.whole_sample import EXCEEDANCES
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Witness
 from specaudit.model.request import Token
+from specaudit.stats.chisquare import MIN_EXPECTED
 from specaudit.stats.distance import tv_between
 from specaudit.stats.evalues.pairs import MAX_CELLS, PairProcess
 from specaudit.stats.homogeneity import homogeneity
+from specaudit.stats.matched import compare_matched
+
+_DEVIATIONS = 2.0
+"""Standard deviations by which a token may have come more often by chance than it is common."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +83,7 @@ def bet_on_draws(rounds: Iterable[PairedRound], alpha: float) -> Betting | None:
     for one in rounds:
         pairs = one.pairs[: one.unbroken]
         if seen and pairs:
-            first = sorted(seen, key=lambda token: (-seen[token], str(token)))[: MAX_CELLS - 1]
-            cells = {token: cell for cell, token in enumerate(first)}
-            rows = np.array([[cells.get(token, MAX_CELLS - 1) for token in (pair.ours, pair.theirs)] for pair in pairs])
+            rows = _celled(pairs, _most_common(seen, MAX_CELLS - 1), rest=MAX_CELLS - 1)
             process.fold(rows[:, :1], rows[:, 1:])
             folded += len(pairs)
         if one.lost:
@@ -89,10 +93,10 @@ def bet_on_draws(rounds: Iterable[PairedRound], alpha: float) -> Betting | None:
 
 
 def judge_drawn(depths: Range, rounds: Sequence[PairedRound], levels: Levels) -> TokensView | None:
-    """Test the pairs of one range for equal laws; None where there is none.
+    """Test the pairs of one range for equal laws, and bound how far these are apart; None where there is no pair.
 
-    The permutation ignores that pairs share their context, which makes it conservative. For an upper bound it would be
-    the other way round, so that there is none: a deviation can be shown here, and not be excluded.
+    The test takes all pairs for two samples: that they share their contexts makes the permutation conservative. The
+    bound takes them pair by pair, in cells that the first pairs chose, which are then no part of it.
     """
     mine = [pair for one in rounds for pair in one.pairs if depths.first <= pair.depth < depths.end]
     if not mine:
@@ -109,12 +113,13 @@ def judge_drawn(depths: Range, rounds: Sequence[PairedRound], levels: Levels) ->
         name=depths.name,
         depths=depths,
         law="sampled in context",
+        bins=f"at most {BINS} cells of tokens",
         test=test,
         distance=distance,
         p_value=test.monte_carlo.p_value,
         missing=missing,
         low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - missing),
-        high=1.0,
+        high=1.0 if levels.early else min(1.0, _bound(mine, levels.delta) + missing),
         witness=Witness(
             what=f"token {tokens[worst]!r} at {depths.name}",
             observed=float(ours[worst] / len(mine)),
@@ -129,6 +134,43 @@ def judge_drawn(depths: Range, rounds: Sequence[PairedRound], levels: Levels) ->
             note="Expected is what the reference drew in the same contexts.",
         ),
     )
+
+
+def _bound(pairs: Sequence[Pair], delta: float) -> float:
+    """Upper bound of the total variation in cells of tokens that the first pairs found common."""
+    chosen = ceil(len(pairs) * CHOOSING)
+    rest = pairs[chosen:]
+    if len(rest) < 2:
+        return 1.0
+    alone = _alone([pair.theirs for pair in pairs[:chosen]], len(rest))
+    rows = _celled(rest, alone, rest=len(alone))
+    return compare_matched(rows[:, 0], rows[:, 1], len(alone) + 1).upper_bound(delta)
+
+
+def _alone(drawn: Sequence[Token], pairs: int) -> list[Token]:
+    """Tokens common enough for a cell of their own among so many pairs, as long as enough is left for the last cell."""
+    counted = Counter(drawn)
+    enough = MIN_EXPECTED * len(drawn) / pairs
+    found: list[Token] = []
+    left = len(drawn)
+    for token in _most_common(counted, BINS - 1):
+        left -= counted[token]
+        fewest = min(counted[token], left)
+        if fewest - _DEVIATIONS * sqrt(fewest) < enough:
+            break
+        found.append(token)
+    return found
+
+
+def _most_common(seen: Counter[Token], most: int) -> list[Token]:
+    """The most common tokens; equal counts are ranked by token, so that ties are settled."""
+    return sorted(seen, key=lambda token: (-seen[token], str(token)))[:most]
+
+
+def _celled(pairs: Sequence[Pair], alone: Sequence[Token], *, rest: int) -> NDArray[np.int64]:
+    """Cells of both tokens of each pair `[N, 2]`: those of some tokens alone, and one for the rest."""
+    cell = {token: number for number, token in enumerate(alone)}
+    return np.array([[cell.get(token, rest) for token in (pair.ours, pair.theirs)] for pair in pairs])
 
 
 def _counts(tokens: list[Token], drawn: list[Token]) -> NDArray[np.int64]:

@@ -10,7 +10,10 @@ from specaudit.laws.edge import rounding
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Verdict
 
-NOT_BOUNDED = ("the reference reports no logprobs, so that a deviation can be shown but not be excluded",)
+BY_TOKENS = (
+    "the reference reports no logprobs: the bound compares its own draws in the same contexts, in cells of tokens that "
+    "the first ones found common, so that what differs within the last cell stays unseen by it",
+)
 
 
 def assumptions(settings: DepthSettings, evidence: Evidence) -> tuple[str, ...]:
@@ -57,7 +60,7 @@ def summary(
             )
         return (
             f"Single tokens do not have the target's law, most clearly {worst.name}: total variation "
-            f"{worst.distance.estimate:.3f} in bins of rank, at least {worst.low:.3f}."
+            f"{worst.distance.estimate:.3f} in {worst.bins}, at least {worst.low:.3f}."
         )
     within = (
         f"At every depth up to {settings.max_tokens} tokens the binned law of single tokens is within total variation "

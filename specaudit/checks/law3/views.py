@@ -41,6 +41,8 @@ class TokensView:
     """1 where the sample was ended by what it showed: bounds at a planned size do not hold then."""
     witness: Witness
     cells: Exhibit
+    bins: str = f"{BINS} bins of rank"
+    """In which tokens are counted."""
 
     def record(self, tolerance: float, confidence: float) -> View:
         """Return the view as it stands in the finding."""
@@ -49,7 +51,7 @@ class TokensView:
             samples=int(self.test.effective_size),
             law=self.law,
             effect=Effect(
-                name="total variation in 16 bins of rank",
+                name=f"total variation in {self.bins}",
                 value=self.distance.estimate,
                 under_equality=self.distance.expected_under_equality,
                 low=self.low,
