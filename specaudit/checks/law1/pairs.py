@@ -24,6 +24,9 @@ _RANKS = 4
 _STATES = 8
 """States of a token among all of its completion: the pilot's seven most frequent ones at its prompt, and all others."""
 
+_SPAN = 4096
+"""Pairs that are bet on together; it bounds the memory."""
+
 Rows = NDArray[np.int64]
 """Ranks of the tokens of completions `[N, T]`."""
 
@@ -65,7 +68,9 @@ def bet_on_pairs(settings: LawSettings, evidence: Evidence, *, alpha: float, gro
         arms = [(draws[role], mine) for role, mine in zip(_ARMS, rows, strict=True)]
         ours, theirs = (_cells(_ranked(arm, mine, ranks, length, _RANKS), depths) for arm, mine in arms)
         earned = whole.fold(*(_ranked(arm, mine, states, length, _STATES) for arm, mine in arms))
-        process.fold(ours, theirs, others=earned)
+        for first in range(0, len(earned), _SPAN):
+            span = slice(first, first + _SPAN)
+            process.fold(ours[span], theirs[span], others=earned[span])
         pairs += len(rows[0])
     return summed_up(process, [length] * pairs, alpha) if pairs else None
 
