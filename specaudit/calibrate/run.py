@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from specaudit.calibrate.matrix import KillTask, kill, kill_tasks
-from specaudit.calibrate.nulls import AlarmTask, alarm_tasks, alarms
+from specaudit.calibrate.nulls.registry import AlarmTask, alarm_tasks, alarms
 from specaudit.calibrate.power import (
     DICTIONARY,
     DivergenceTask,

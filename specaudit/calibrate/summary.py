@@ -6,7 +6,8 @@ from statistics import median
 from typing import TypeVar
 
 from specaudit.calibrate.matrix import ALPHA
-from specaudit.calibrate.nulls import METHODS, RULES
+from specaudit.calibrate.nulls.method import RULES
+from specaudit.calibrate.nulls.registry import METHODS
 from specaudit.calibrate.subjects import family_of
 from specaudit.model.calibration import (
     Alarms,

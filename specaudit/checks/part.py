@@ -25,7 +25,7 @@ from specaudit.model.entries import (
     StageEntry,
 )
 from specaudit.model.evidence import Evidence
-from specaudit.model.finding import Finding
+from specaudit.model.finding import Finding, Verdict, View
 from specaudit.model.plan import Plan, Role, Stage
 
 AS_THEY_ARE: Mapping[Role, Role] = {"subject": "subject", "reference": "reference"}
@@ -122,6 +122,27 @@ class Part:
 
     def _inner(self, name: str) -> str:
         return f"{self.check.id}.{name.removeprefix(self.prefix)}"
+
+
+def view_of(name: str, finding: Finding, *, samples: int, verdict: Verdict) -> View | None:
+    """Return the line that a part has in its owner's table; None where nothing could be measured.
+
+    Args:
+        name: Of the part, as a reader is told.
+        finding: What the inner check found.
+        samples: What it rests on.
+        verdict: What its owner makes of it.
+    """
+    if finding.effect is None or finding.statistic is None:
+        return None
+    return View(
+        name=name,
+        samples=samples,
+        law=" and ".join(dict.fromkeys(view.law for view in finding.views)),
+        effect=finding.effect,
+        statistic=finding.statistic,
+        verdict=verdict,
+    )
 
 
 def _renamed(stage: Stage, name: str, roles: Mapping[Role, Role]) -> Stage:

@@ -1,6 +1,10 @@
 """The test of a whole sample, beside the bets that may have ended it."""
 
+from dataclasses import dataclass
 from math import ceil
+from typing import Self
+
+import numpy as np
 
 from specaudit.checks.interface import POWER, Budget
 from specaudit.model.finding import Betting
@@ -14,6 +18,35 @@ DESCRIPTIVE_DRAWS = 2000
 
 EXCEEDANCES = 50
 """Null draws beyond the statistic after which a p-value is clear enough (Besag and Clifford 1991)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Error levels of one view of a sample."""
+
+    alpha: float
+    """Of the test, and of the lower bound."""
+    delta: float
+    """Of each upper bound."""
+    draws: int
+    """Null draws behind the p-value at most; it needs 10/alpha to reach alpha with some to spare."""
+    rng: np.random.Generator
+    early: bool = False
+    """The sample was ended because of what it showed: bounds at a planned size do not hold."""
+    numeric: float = 0.0
+    """Total variation that the reference's numerics can hide: its law is known no better."""
+
+    @classmethod
+    def of_view(cls, alpha: float, budget: Budget, *, decisive: bool, numeric: float = 0.0) -> Self:
+        """Return the levels of a view that may accuse at `alpha`, unless the sample was ended by what it showed."""
+        return cls(
+            alpha=alpha,
+            delta=budget.delta,
+            draws=ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS,
+            rng=np.random.default_rng(budget.seed),
+            early=not decisive,
+            numeric=numeric,
+        )
 
 
 def round_ends(count: int, blocks: int, turn: int = 1) -> list[int]:

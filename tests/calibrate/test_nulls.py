@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
-from specaudit.calibrate.nulls import (
-    BINS,
-    CHUNKS,
-    METHODS,
-    RULES,
-    TOLERANCE,
-    AlarmTask,
-    _at_the_tolerance,
-    alarm_tasks,
-    alarms,
-)
+from specaudit.calibrate.nulls.bounds import at_the_tolerance
+from specaudit.calibrate.nulls.method import BINS, RULES, TOLERANCE
+from specaudit.calibrate.nulls.registry import CHUNKS, METHODS, AlarmTask, alarm_tasks, alarms
 
 MOST_OF_240 = 28
 """At .05 twelve are expected; more than so many have a probability below 3e-5 for each of the methods."""
@@ -52,7 +44,7 @@ def test_the_naive_method_is_wrong_far_too_often():
 
 @pytest.mark.parametrize("spread", [False, True])
 def test_subjects_at_the_tolerance_are_exactly_there(spread):
-    law = _at_the_tolerance(spread)
+    law = at_the_tolerance(spread)
     assert law.sum() == pytest.approx(1)
     assert law.min() > 0
     assert abs(law - BINS).sum() / 2 == pytest.approx(TOLERANCE)

@@ -6,7 +6,8 @@ import pytest
 
 from specaudit.calibrate import run
 from specaudit.calibrate.matrix import KillTask
-from specaudit.calibrate.nulls import METHODS, RULES, AlarmTask
+from specaudit.calibrate.nulls.method import RULES
+from specaudit.calibrate.nulls.registry import METHODS, AlarmTask
 from specaudit.calibrate.power import DivergenceTask, VerdictTask
 from specaudit.calibrate.run import calibrate, carry_out, tasks
 from specaudit.executors import ProcessExecutor, SerialExecutor

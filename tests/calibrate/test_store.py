@@ -3,7 +3,7 @@
 import pytest
 
 from specaudit.calibrate import store
-from specaudit.calibrate.nulls import AlarmTask
+from specaudit.calibrate.nulls.registry import AlarmTask
 from specaudit.calibrate.store import Store, code_digest, key_of
 from specaudit.model.calibration import Alarms, Kill
 from specaudit.model.errors import SpecauditError

@@ -4,7 +4,8 @@ from math import log
 
 import pytest
 
-from specaudit.calibrate.nulls import METHODS, RULES
+from specaudit.calibrate.nulls.method import RULES
+from specaudit.calibrate.nulls.registry import METHODS
 from specaudit.calibrate.summary import summarise
 from specaudit.model.calibration import Alarms, Divergence, Kill, Survivor, Verdicts
 

@@ -17,23 +17,6 @@ RARE = "(rare or unforeseen)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Levels:
-    """Error levels of one view."""
-
-    delta: float
-    """Of each bound."""
-    alpha: float
-    """Of the test."""
-    draws: int
-    """Null draws behind the p-value at most; it needs 10/alpha to reach alpha with some to spare."""
-    rng: np.random.Generator
-    early: bool = False
-    """The sample was ended because of what it showed: bounds at a planned size do not hold."""
-    numeric: float = 0.0
-    """Total variation of words that the reference's numerics can hide: its law is known no better."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class JudgedView:
     """Some of the words, against the target's."""
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 
 import numpy as np
 
 from specaudit.checks.interface import Budget
 from specaudit.checks.law1.forced import How, how_bounded, noise, scored_rounds
-from specaudit.checks.law1.judged import JudgedView, Levels
+from specaudit.checks.law1.judged import JudgedView
 from specaudit.checks.law1.pooled import view_of_arms, view_of_points
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.sizes import completions_planned, pilot_ranks
@@ -22,7 +21,7 @@ from specaudit.checks.law1.target import (
     word_depths,
 )
 from specaudit.checks.law1.views import view_between, view_with_law
-from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, sample_alpha
+from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, Levels, sample_alpha
 from specaudit.model.evidence import END, Draws, Evidence
 from specaudit.model.plan import Role
 from specaudit.stats.evalues.slack import hidden_tv
@@ -76,14 +75,8 @@ def look(
     depths = word_depths(settings, evidence.capabilities["subject"])
     tests = tests_of(how, len(depths))
     alpha = sample_alpha(settings, budget) / tests
-    levels = Levels(
-        delta=budget.delta,
-        alpha=alpha,
-        draws=ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS,
-        rng=np.random.default_rng(budget.seed),
-        early=not decisive,
-        numeric=settings.word_length * hidden_tv(noise(evidence, settings)) if how == "forced" else 0.0,
-    )
+    numeric = settings.word_length * hidden_tv(noise(evidence, settings)) if how == "forced" else 0.0
+    levels = Levels.of_view(alpha, budget, decisive=decisive, numeric=numeric)
     if how == "depths":
         views, unseen = _by_depth(settings, evidence, draws, depths, levels)
         return Looked(how=how, views=tuple(views), tests=tests, unseen=unseen)

@@ -14,11 +14,11 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from specaudit.checks.law1.judged import RARE, JudgedView, Levels, misfit
+from specaudit.checks.law1.judged import RARE, JudgedView, misfit
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.ranks import points_of
 from specaudit.checks.tokens import KnownTokens, ScoredTokens
-from specaudit.checks.whole_sample import EXCEEDANCES
+from specaudit.checks.whole_sample import EXCEEDANCES, Levels
 from specaudit.laws.words import Word
 from specaudit.model.evidence import END, Draws
 from specaudit.stats.chisquare import MIN_EXPECTED

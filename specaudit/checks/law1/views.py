@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from specaudit.checks.law1.judged import RARE, JudgedView, Levels, Misfit, misfit
+from specaudit.checks.law1.judged import RARE, JudgedView, Misfit, misfit
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import KnownWords, TokenClasses, word_counts
-from specaudit.checks.whole_sample import EXCEEDANCES
+from specaudit.checks.whole_sample import EXCEEDANCES, Levels
 from specaudit.laws.words import Word
 from specaudit.model.evidence import END, Draws
 from specaudit.stats.chisquare import MIN_EXPECTED, ChiSquareTest

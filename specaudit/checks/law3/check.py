@@ -1,10 +1,8 @@
 """LAW3: what is demanded, and what is concluded."""
 
 from collections.abc import Sequence
-from math import ceil
 
 import msgspec
-import numpy as np
 
 from specaudit.checks.betting import bet
 from specaudit.checks.control import cached_answers, not_under_control, only_copies, reachable
@@ -17,12 +15,12 @@ from specaudit.checks.law3.requests import CHECK, SAMPLE, SCORE, sample_groups, 
 from specaudit.checks.law3.scores import noise, scored_rounds
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law3.told import BY_TOKENS, assumptions, next_step, summary
-from specaudit.checks.law3.views import Levels, TokensView, judge_path, judge_range
+from specaudit.checks.law3.views import TokensView, judge_path, judge_range
 from specaudit.checks.paths import missing, path_counts
 from specaudit.checks.powered import told as chosen
 from specaudit.checks.replays import numeric_note
 from specaudit.checks.scoring import How, scoring, why_not
-from specaudit.checks.whole_sample import DESCRIPTIVE_DRAWS, both_p, detectable, sample_alpha
+from specaudit.checks.whole_sample import Levels, both_p, detectable, sample_alpha
 from specaudit.checks.windows import coverage, rare_paths
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
@@ -233,14 +231,8 @@ def _views(
     settings: DepthSettings, evidence: Evidence, how: How, budget: Budget, *, decisive: bool
 ) -> list[TokensView]:
     alpha = sample_alpha(settings, budget) / _tests(settings, evidence, how)
-    levels = Levels(
-        alpha=alpha,
-        delta=budget.delta,
-        draws=ceil(10 / alpha) if decisive else DESCRIPTIVE_DRAWS,
-        rng=np.random.default_rng(budget.seed),
-        early=not decisive,
-        numeric=hidden_tv(noise(evidence, settings, how)),
-    )
+    numeric = hidden_tv(noise(evidence, settings, how))
+    levels = Levels.of_view(alpha, budget, decisive=decisive, numeric=numeric)
     depths = ranges(settings.max_tokens)
     if how == "drawn":
         paired = list(paired_rounds(settings, evidence))

@@ -13,9 +13,9 @@ from specaudit.checks.exhibits import cells
 from specaudit.checks.law3.depths import BINS, CHOOSING, Range
 from specaudit.checks.law3.requests import SAMPLE, SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
-from specaudit.checks.law3.views import Levels, TokensView
+from specaudit.checks.law3.views import TokensView
 from specaudit.checks.scoring import scores_of
-from specaudit.checks.whole_sample import EXCEEDANCES
+from specaudit.checks.whole_sample import EXCEEDANCES, Levels
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Betting, Witness
 from specaudit.model.request import Token

@@ -10,7 +10,7 @@ from specaudit.checks.exhibits import cells
 from specaudit.checks.law3.depths import BINS, Range
 from specaudit.checks.ranks import points_of
 from specaudit.checks.tokens import KnownTokens, ScoredTokens
-from specaudit.checks.whole_sample import EXCEEDANCES
+from specaudit.checks.whole_sample import EXCEEDANCES, Levels
 from specaudit.model.exhibit import Exhibit
 from specaudit.model.finding import Effect, Statistic, View, Witness
 from specaudit.stats.chisquare import ChiSquareTest
@@ -67,23 +67,6 @@ class TokensView:
                 method="Monte Carlo",
             ),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Levels:
-    """Error levels of one view."""
-
-    alpha: float
-    """Of the lower bound."""
-    delta: float
-    """Of the upper bound."""
-    draws: int
-    """Null draws behind the p-value at most."""
-    rng: np.random.Generator
-    early: bool
-    """The sample was ended by what it showed, so that bounds at a planned size do not hold."""
-    numeric: float = 0.0
-    """Total variation that the reference's numerics can hide: its law is known no better."""
 
 
 def judge_range(depths: Range, rounds: Sequence[ScoredTokens], law: str, levels: Levels) -> TokensView | None:

@@ -18,6 +18,7 @@ from specaudit.checks.law6.parts import (
     greedy_stage,
 )
 from specaudit.checks.law6.settings import PrecisionSettings
+from specaudit.checks.part import view_of
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.exhibit import Column, Exhibit
@@ -160,19 +161,9 @@ class Compared:
 
     def view(self) -> View | None:
         """Return its line of the table; None where nothing could be measured."""
-        found = self.finding
-        if found.effect is None or found.statistic is None:
-            return None
-        return View(
-            name=self.comparison.name,
-            samples=sum(view.samples for view in found.views),
-            law=" and ".join(dict.fromkeys(view.law for view in found.views)),
-            effect=found.effect,
-            statistic=found.statistic,
-            verdict={"follows": Verdict.CONFORMS, "differs": Verdict.VIOLATES, "open": Verdict.INCONCLUSIVE}[
-                self.relation
-            ],
-        )
+        told = {"follows": Verdict.CONFORMS, "differs": Verdict.VIOLATES, "open": Verdict.INCONCLUSIVE}
+        samples = int(self.finding.measured.get("tokens scored", 0))
+        return view_of(self.comparison.name, self.finding, samples=samples, verdict=told[self.relation])
 
     @property
     def high(self) -> float:

@@ -16,7 +16,7 @@ from specaudit.prompts.choose import choose_prompts
 CHECK = "LAW6"
 GREEDY_STAGE = "LAW6.greedy"
 
-_PLANNED = 3
+PLANNED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Comparison:
         return Part(
             owner=CHECK,
             number=self.number,
-            planned=_PLANNED,
+            planned=PLANNED,
             check=LawByDepth(),
             settings=DepthSettings(**{name: getattr(settings, name) for name in names}),
             arms={"subject": self.arm, "reference": self.law_of},
