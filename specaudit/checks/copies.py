@@ -47,7 +47,7 @@ class Copying:
 _NOTHING = Copying(pairs=0, equal=0, p_value=1.0, least_p=1.0, exact=True)
 
 
-def between_requests(draws: Draws) -> Copying:
+def between_requests(draws: Draws, *, lost: int = 0) -> Copying:
     """Test whether answers to different requests are copies of each other.
 
     With several choices a request, choice i of one request is held against choice i of another, and choice i against
@@ -57,21 +57,27 @@ def between_requests(draws: Draws) -> Copying:
 
     Args:
         draws: completions of one arm, drawn at a temperature above 0 with seeds of their own.
+        lost: Completions that may have been lost by what was drawn: as many pairs are taken for unequal where copies
+            are looked for, and for equal where they are not.
     """
     table = _by_request(draws)
     first, second = _pairs(table, _strata(draws)[table[:, 0]])
     if not len(first):
         return _NOTHING
     if table.shape[1] >= _CROSSABLE:
-        return _by_number(draws.tokens, first, second)
+        return _by_number(draws.tokens, first, second, lost)
     return _by_halves(draws, first[:, 0], second[:, 0])
 
 
-def between_choices(draws: Draws) -> Copying:
+def between_choices(draws: Draws, *, lost: int = 0) -> Copying:
     """Test whether choices of one request are copies of each other.
 
     Neighbouring choices of one request are held against choices of two requests with the same prompt. No completion
     stands in two pairs: Fisher's test wants its trials independent and alike.
+
+    Args:
+        draws: As for `between_requests`.
+        lost: As there.
     """
     strata = _strata(draws)
     half = len(draws.tokens) // 2
@@ -94,8 +100,8 @@ def between_choices(draws: Draws) -> Copying:
     return Copying(
         pairs=len(within),
         equal=equal,
-        p_value=excess_p(equal, len(within), across, len(first)),
-        least_p=excess_p(len(within), len(within), across, len(first)),
+        p_value=excess_p(equal, len(within) + lost, across + lost, len(first) + lost),
+        least_p=excess_p(len(within), len(within) + lost, across + lost, len(first) + lost),
         exact=True,
     )
 
@@ -222,7 +228,7 @@ def _pairs(table: NDArray[np.int64], strata: NDArray[np.int64]) -> tuple[NDArray
     return table[order[begins]], table[order[begins + 1]]
 
 
-def _by_number(tokens: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> Copying:
+def _by_number(tokens: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64], lost: int) -> Copying:
     """Even choices are held against those of the same number, odd ones crosswise."""
     same = (tokens[first[:, ::2]] == tokens[second[:, ::2]]).all(axis=-1)
     odd = np.arange(1, first.shape[1], 2)
@@ -232,8 +238,8 @@ def _by_number(tokens: NDArray[np.int64], first: NDArray[np.int64], second: NDAr
     return Copying(
         pairs=len(same),
         equal=int(same.all(axis=1).sum()),
-        p_value=excess_p(int(same.sum()), same.size, across, crossed.size),
-        least_p=excess_p(same.size, same.size, across, crossed.size),
+        p_value=excess_p(int(same.sum()), same.size + lost, across + lost, crossed.size + lost),
+        least_p=excess_p(same.size, same.size + lost, across + lost, crossed.size + lost),
         exact=True,
     )
 

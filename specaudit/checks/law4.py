@@ -42,10 +42,11 @@ class Independence(Check[IndependenceSettings]):
 
     Statistic: choice i of one request is held against choice i of another with the same prompt, and against choice j:
     independent draws agree as often in both ways; so do choices of one request and choices of two (Fisher's exact
-    tests, half of the budget each). Violates when either is rejected. Conforms when the Clopper-Pearson upper bound of
-    the share of equal answers, with what was lost among them, is below the tolerance. Where an engine gives fewer than
-    4 choices, second halves of answers are held against each other instead: that shows copies too, but a law which
-    hardly branches late looks like them, so that the check is inconclusive then.
+    tests, half of the budget each). Violates when either is rejected, whatever the answers were that got lost.
+    Conforms when the Clopper-Pearson upper bound of the share of equal answers, with what was lost among them, is below
+    the tolerance. Where an engine gives fewer than 4 choices, second halves of answers are held against each other
+    instead: that shows copies too, but a law which hardly branches late looks like them, so that the check is
+    inconclusive then.
 
     Assumptions: copies are exact; streams that are merely correlated stay unseen.
 
@@ -89,7 +90,8 @@ class Independence(Check[IndependenceSettings]):
         draws = evidence.draws(_STAGE).get("subject") if _STAGE in evidence.stages else None
         if draws is None or not len(draws.tokens):
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No answer came back whole and with its tokens.")
-        requests, choices = between_requests(draws), between_choices(draws)
+        lost = draws.planned - len(draws.tokens)
+        requests, choices = between_requests(draws, lost=lost), between_choices(draws, lost=lost)
         if not requests.pairs:
             return self.cannot_say(settings, Verdict.INCONCLUSIVE, "No two answers to one prompt came back.")
         within = 2 * choices.p_value <= budget.alpha
@@ -98,7 +100,7 @@ class Independence(Check[IndependenceSettings]):
             "share of pairs with equal answers",
             requests.equal,
             requests.pairs,
-            lost=draws.planned - len(draws.tokens),
+            lost=lost,
             delta=budget.delta,
             tolerance=settings.tolerance,
         )

@@ -89,7 +89,7 @@ class Scorable:
     places: tuple[Place, ...]
     """Empty where the completion was lost, or ended before any of its places."""
     lost: tuple[int, ...] = ()
-    """Depths that were to be scored and cannot be, since the completion was lost."""
+    """Depths that were to be scored and cannot be: the completion was lost, or does not tell how it ended."""
 
 
 def forced(emitted: Iterable[Emission]) -> list[Scorable]:
@@ -97,7 +97,9 @@ def forced(emitted: Iterable[Emission]) -> list[Scorable]:
     return [
         Scorable(places=(), lost=tuple(range(one.asked)))
         if one.tokens is None
-        else Scorable(places=(Place(prompt=_ids(one.prompt), tokens=_ids(one.tokens), depth=None),))
+        else Scorable(
+            places=(Place(prompt=_ids(one.prompt), tokens=_ids(one.tokens), depth=None),), lost=_hidden_end(one)
+        )
         for one in emitted
     ]
 
@@ -111,8 +113,14 @@ def at_depths(one: Emission, depths: Sequence[int]) -> Scorable:
         return Scorable(places=(), lost=tuple(depths))
     prompt, tokens = _ids(one.prompt), _ids(one.tokens)
     return Scorable(
-        places=tuple(Place(prompt=prompt, tokens=tokens, depth=depth) for depth in depths if depth < len(tokens))
+        places=tuple(Place(prompt=prompt, tokens=tokens, depth=depth) for depth in depths if depth < len(tokens)),
+        lost=tuple(depth for depth in _hidden_end(one) if depth in depths),
     )
+
+
+def _hidden_end(one: Emission) -> tuple[int, ...]:
+    """The depth of the end that was drawn and is not told."""
+    return (len(one.tokens),) if one.tokens is not None and one.end_hidden else ()
 
 
 def _ids(tokens: Iterable[Token]) -> tuple[int, ...]:

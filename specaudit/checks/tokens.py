@@ -1,7 +1,7 @@
 """Emitted tokens, each beside the law that it was to be drawn from."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 
 import msgspec
@@ -34,6 +34,8 @@ class Emission:
     """Tokens asked for."""
     steps: Steps | None = None
     """How it was decoded, where that is told."""
+    end_hidden: bool = False
+    """It ended with a token that is not told: an end of sequence that was drawn, and is none of its tokens."""
 
 
 def emissions(
@@ -70,7 +72,23 @@ def emissions(
                     steps=None if response is None or lost else steps_of(response, place),
                 )
             )
-    return found
+    return _with_ends(found)
+
+
+def _with_ends(emitted: list[Emission]) -> list[Emission]:
+    """Note which completions ended with a token that is not told.
+
+    Some servers tell the end of a sequence as the last token, some do not. A token that ended completions and stands
+    nowhere else is such an end; where the last tokens stand elsewhere too, something behind them was drawn.
+    """
+    ended = [one.tokens is not None and len(one.tokens) < one.asked for one in emitted]
+    if not any(ended):
+        return emitted
+    last = {one.tokens[-1] if one.tokens else None for one, early in zip(emitted, ended, strict=True) if early}
+    elsewhere = any(token in last for one in emitted for token in (one.tokens or ())[:-1])
+    if None not in last and not elsewhere:
+        return emitted
+    return [replace(one, end_hidden=early) for one, early in zip(emitted, ended, strict=True)]
 
 
 def _whole(completion: Completion, asked: int) -> tuple[Token, ...] | None:
@@ -269,6 +287,8 @@ def walk(
                 followed[token] = numbered(laws.after(keys[here], token))
             here = followed[token]
         scoring.extend(row, one.tokens, passed)
+        if one.end_hidden and len(passed) == len(one.tokens):
+            scoring.lose(row, [len(one.tokens)])
     return scoring
 
 

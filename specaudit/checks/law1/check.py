@@ -135,7 +135,7 @@ class EmittedLaw(Check[LawSettings]):
         found: Independence,
     ) -> Finding:
         views, confidence = looked.views, 1 - budget.delta
-        lost = any(arm.lost_fraction for arm in draws.values())
+        lost = any(arm.lost_fraction for arm in draws.values()) or any(view.missing for view in views)
         early = betting is not None and betting.rejected_after is not None
         whole = next_stage(evidence.plan, settings, evidence) is None
         numerics = noise(evidence, settings) if looked.how == "forced" else 0.0

@@ -40,6 +40,8 @@ class JudgedView:
     witness: Witness
     cells: Exhibit
     """Words of the prompt that deviates most."""
+    missing: float = 0.0
+    """Share of the words that were to be judged and are not, beside completions that were lost."""
     distance: str = "total variation"
     decides: bool = True
     """Its p-value may accuse; otherwise it describes."""

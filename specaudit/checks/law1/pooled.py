@@ -97,6 +97,7 @@ def view_of_points(
         method="Monte Carlo",
         low=0.0 if levels.early else max(0.0, distance.lower_bound(levels.alpha) - missing - levels.numeric),
         high=min(1.0, high + missing + levels.numeric),
+        missing=missing,
         witness=found.witness("in bins of rank, likely tokens first"),
         cells=found.exhibit("in bins of rank, likely tokens first"),
     )
