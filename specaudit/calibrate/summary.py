@@ -5,7 +5,7 @@ from math import log
 from statistics import median
 from typing import TypeVar
 
-from specaudit.calibrate.matrix import ALPHA
+from specaudit.calibrate.matrix import ALPHA, FOR
 from specaudit.calibrate.nulls.method import RULES
 from specaudit.calibrate.nulls.registry import METHODS
 from specaudit.calibrate.subjects import family_of
@@ -52,6 +52,7 @@ def summarise(results: Sequence[Result], *, seed: int, quick: bool, subjects: Se
         seed=seed,
         quick=quick,
         alpha=ALPHA,
+        left_out=tuple(FOR) if quick else (),
         kills=tuple(kills),
         divergences=tuple(divergences),
         survivors=survivors,

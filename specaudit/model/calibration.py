@@ -114,6 +114,8 @@ class Calibration(Record, frozen=True, kw_only=True):
     quick: bool
     alpha: float
     """Error budget of each audit in the kill matrix."""
+    left_out: tuple[str, ...] = ()
+    """Checks that were not asked, since they cost too much for a quick calibration."""
     kills: tuple[Kill, ...] = ()
     divergences: tuple[Divergence, ...] = ()
     survivors: tuple[Survivor, ...] = ()

@@ -54,6 +54,9 @@ def conclusions(found: Calibration) -> Iterator[str]:
         yield f"{killed} of {len(mutants)} mutants were killed."
     for one in found.survivors:
         yield f"{one.subject} survives; {f'it needs {one.expected}' if one.expected else 'no check killed it'}."
+    if found.left_out:
+        listed = " and ".join(found.left_out)
+        yield f"{listed} cost too much for a quick calibration: no subject was judged by them."
     yield from (f"{one.subject} crashed under {one.check} ({one.level}): {one.told}" for one in found.crashed)
     if healthy:
         accused = {one.subject for one in found.accused}

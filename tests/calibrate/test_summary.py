@@ -39,6 +39,8 @@ def test_a_survivor_that_should_be_killed_fails_the_calibration():
 
 def test_a_quick_calibration_excuses_survivors():
     found = concluded(kill("mutant:resid-abs", "inconclusive"), quick=True)
+    assert found.left_out == ("LAW5", "LAW6")
+    assert concluded().left_out == ()
     assert found.survivors[0].expected == "a calibration that is not quick"
     assert found.passed
 

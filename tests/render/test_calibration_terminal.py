@@ -24,6 +24,12 @@ def test_conclusions_come_first_then_tables():
     assert any("left out" in line and "no verdict" in line and "slower" in line for line in told)
 
 
+def test_a_quick_calibration_says_which_checks_it_leaves_out():
+    told = lines(calibration(left_out=("LAW5", "LAW6")))
+    assert "LAW5 and LAW6 cost too much for a quick calibration: no subject was judged by them." in told
+    assert not any("too much for" in line for line in lines(calibration()))
+
+
 def test_what_passed_is_said_so_and_empty_tables_are_left_out():
     told = lines(calibration(passed=True, quick=False, methods=(), speeds=()))
     assert told[0] == "CALIBRATED  specaudit 1.2.3, seed 7"
