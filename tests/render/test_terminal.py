@@ -3,7 +3,7 @@ import unicodedata
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -112,6 +112,7 @@ def test_nothing_from_elsewhere_is_obeyed_by_the_terminal() -> None:
         assert "[bold]markup[/nonsense]" in joined
 
 
+@settings(max_examples=40)
 @given(st.text())
 def test_any_summary_can_be_shown(summary: str) -> None:
     text = rendered(report(1, msgspec.structs.replace(VIOLATING, summary=summary)))
