@@ -1,6 +1,6 @@
 """The subject's tokens, each beside the law it was to be drawn from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from specaudit.checks.law3.requests import SAMPLE, SCORE, scorable
 from specaudit.checks.law3.settings import DepthSettings
@@ -13,7 +13,7 @@ from specaudit.laws.orders import order_of
 from specaudit.model.evidence import Evidence
 
 
-def scored_rounds(settings: DepthSettings, evidence: Evidence, how: How, seed: int) -> Iterator[ScoredTokens]:
+def scored_rounds(settings: DepthSettings, evidence: Evidence, how: How, seed: int) -> Sequence[ScoredTokens]:
     """Return every round, in parts that are not too large; what was lost of it is lost, were it all.
 
     Args:
@@ -22,6 +22,16 @@ def scored_rounds(settings: DepthSettings, evidence: Evidence, how: How, seed: i
         how: How the laws are known.
         seed: Of the uniforms that randomise ranks.
     """
+    return _scored(evidence, settings, how, seed)
+
+
+@once
+def _scored(evidence: Evidence, settings: DepthSettings, how: How, seed: int) -> tuple[ScoredTokens, ...]:
+    """Scored once: bets are made on all of it, and ranges and paths are judged by it."""
+    return tuple(_scoring(evidence, settings, how, seed))
+
+
+def _scoring(evidence: Evidence, settings: DepthSettings, how: How, seed: int) -> Iterator[ScoredTokens]:
     first = 0
     for number in range(len(evidence.parts(SAMPLE))):
         parts = _exact(settings, evidence, number) if how == "exact" else _asked(settings, evidence, how, number)

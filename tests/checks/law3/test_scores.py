@@ -28,6 +28,12 @@ def test_every_token_of_every_round_stands_beside_the_law_that_was_revealed():
     assert all(len(part.laws.table.p) <= 5 for part in known(parts))
 
 
+def test_what_bets_and_views_look_at_is_scored_once():
+    evidence = drive(CHECK, SETTINGS, engine(), reveal=True)
+    assert scored_rounds(SETTINGS, evidence, "exact", 0) is scored_rounds(SETTINGS, evidence, "exact", 0)
+    assert scored_rounds(SETTINGS, evidence, "exact", 1) is not scored_rounds(SETTINGS, evidence, "exact", 0)
+
+
 def test_uniforms_go_on_from_round_to_round():
     """A token's uniform is a function of the completion's number in the whole sample."""
     parts = known(scored_rounds(SETTINGS, drive(CHECK, SETTINGS, engine(), reveal=True), "exact", 0))
