@@ -1,7 +1,7 @@
 """CTR4: counters against what arrived and what is billed."""
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from specaudit.checks.shares import decided, share
 from specaudit.checks.windows import answer_windows, block_windows
 from specaudit.counters.answers import AnswerCounts, AnswerError, read_answer
 from specaudit.counters.defects import defects_in
+from specaudit.model.capabilities import Capabilities
 from specaudit.model.estimate import Deviation
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Effect, Finding, Verdict
@@ -24,6 +25,8 @@ from specaudit.prompts.choose import choose_prompts
 from specaudit.stats.power import detectable_share
 
 _STAGE = "CTR4"
+
+_STOPS_AT = "stop_token_ids"
 
 _COUNTS_BEFORE_CUTTING = {
     "vllm": "vLLM counts before it cuts (vllm-project/vllm issue 56101)",
@@ -81,6 +84,7 @@ class Billing(Check[BillingSettings]):
     title = "counters against what was emitted and billed"
     settings_type = BillingSettings
     plans_from_answers = True
+    optional_fields: ClassVar[Mapping[str, Any]] = {_STOPS_AT: (0,)}
 
     def next_stage(self, plan: Plan, settings: BillingSettings, evidence: Evidence) -> Stage | None:
         """Ask for answers of one choice each, then, where speculation is counted, for some that a stop ends."""
@@ -88,8 +92,7 @@ class Billing(Check[BillingSettings]):
         if subject is None or _untold(evidence):
             return None
         if _STAGE in evidence.stages:
-            counted = (subject.counters or subject.counts_in_answers) and subject.draft_tokens != 0
-            if not counted or settings.past_the_end == 1 or STOPS in evidence.stages:
+            if not _looks_past_the_end(settings, subject) or _STOPS_AT in subject.refused or STOPS in evidence.stages:
                 return None
             stop = stop_token(evidence, _STAGE)
             return (
@@ -159,16 +162,16 @@ class Billing(Check[BillingSettings]):
             alpha=budget.alpha,
             measured={} if stopped is None else _figures(stopped),
             witness=max(wrong, key=lambda one: one.billed > one.most).witness if wrong else None,
-            notes=() if stopped is None else tuple(_notes(stopped, evidence.capabilities["subject"].engine)),
+            notes=tuple(_notes(settings, evidence, stopped)),
             assumptions=("tokens are those that the engine reveals", "no other client used the subject"),
-            next_step=_next_step(evidence.plan, verdict, stopped),
+            next_step=_next_step(evidence.plan, verdict, stopped, cannot_stop=_cannot_stop(settings, evidence)),
         )
 
 
-def _next_step(plan: Plan, verdict: Verdict, stopped: Endings | None) -> str:
+def _next_step(plan: Plan, verdict: Verdict, stopped: Endings | None, *, cannot_stop: bool) -> str:
     if verdict is Verdict.CONFORMS:
         return ""
-    if verdict is Verdict.INCONCLUSIVE and stopped is not None and not stopped.answers:
+    if verdict is Verdict.INCONCLUSIVE and (cannot_stop or (stopped is not None and not stopped.answers)):
         return "Write past_the_end = 1 under [checks.CTR4] of a suite: the engine stops at no token id (stop_token_ids)"
     return rerun(plan, "CTR4")
 
@@ -195,6 +198,11 @@ def _verdict(
     if under:
         return Verdict.INCONCLUSIVE, f"{under} of {len(bills)} answers are billed for less than arrived."
     said = f"All of {len(bills)} bills are for the tokens that arrived"
+    if _cannot_stop(settings, evidence):
+        return Verdict.INCONCLUSIVE, (
+            f"{said}, but the engine stops at no token id ({_STOPS_AT}): whether tokens count as accepted that a stop "
+            "cuts off was not looked at."
+        )
     if stopped is None or decided(effect, settings.tolerance) is not Verdict.CONFORMS:
         return decided(effect, settings.tolerance), f"{said}."
     if not stopped.inside:
@@ -256,16 +264,28 @@ def _figures(stopped: Endings) -> dict[str, float]:
     }
 
 
-def _notes(stopped: Endings, engine: str) -> Iterator[str]:
+def _notes(settings: BillingSettings, evidence: Evidence, stopped: Endings | None) -> Iterator[str]:
     """Say how much was counted and cut off, and whether that is the engine's known way of counting."""
-    if not stopped.beyond:
-        return
-    yield (
-        f"{stopped.tokens:,} tokens at least count as accepted and were cut off at a stop, in {stopped.beyond} of "
-        f"{stopped.answers} stopped answers: the verifier's length overstates what users get (counted-past-the-end)"
-    )
-    if known := _COUNTS_BEFORE_CUTTING.get(engine):
+    beyond = stopped is not None and stopped.beyond > 0
+    if stopped is not None and beyond:
+        yield (
+            f"{stopped.tokens:,} tokens at least count as accepted and were cut off at a stop, in {stopped.beyond} of "
+            f"{stopped.answers} stopped answers: the verifier's length overstates what users get (counted-past-the-end)"
+        )
+    known = _COUNTS_BEFORE_CUTTING.get(evidence.capabilities["subject"].engine)
+    if known and (beyond or _cannot_stop(settings, evidence)):
         yield f"{known}; {_LEAVE_OUT}"
+
+
+def _looks_past_the_end(settings: BillingSettings, subject: Capabilities) -> bool:
+    """Whether stopped answers are of interest: speculation is counted, and not whatever the share may be."""
+    counted = (subject.counters or subject.counts_in_answers) and subject.draft_tokens != 0
+    return counted and settings.past_the_end < 1
+
+
+def _cannot_stop(settings: BillingSettings, evidence: Evidence) -> bool:
+    subject = evidence.capabilities["subject"]
+    return _looks_past_the_end(settings, subject) and _STOPS_AT in subject.refused
 
 
 def _untold(evidence: Evidence) -> str:

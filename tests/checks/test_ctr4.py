@@ -71,6 +71,18 @@ def test_an_engine_that_is_known_to_count_so_is_named_with_its_source(engine: st
     assert len(judged("count-past-stop").notes) == 1
 
 
+def test_an_engine_that_stops_at_no_token_id_is_asked_for_bills_alone() -> None:
+    """llama.cpp has no stop_token_ids: asking for them ended the audit."""
+    finding = judged("reference", engine="llama.cpp", refused=("stop_token_ids",))
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "All of 64 bills" in finding.summary
+    assert "whether tokens count as accepted that a stop cuts off was not looked at" in finding.summary
+    assert "llama.cpp counts before it cuts" in finding.notes[0]
+    assert "past_the_end = 1" in finding.next_step
+    settings = msgspec.structs.replace(SETTINGS, past_the_end=1.0)
+    assert judged("reference", settings, refused=("stop_token_ids",)).verdict is Verdict.CONFORMS
+
+
 def test_answers_that_count_past_a_stop_are_found_without_a_page() -> None:
     """Every step is told to have accepted two drafts more than it did."""
 
