@@ -4,9 +4,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from specaudit.checks.law1.judged import Levels
 from specaudit.checks.law1.pooled import Ranks, view_of_arms
 from specaudit.checks.law1.settings import LawSettings
+from specaudit.checks.whole_sample import Levels
 from specaudit.model.evidence import Draws
 
 SETTINGS = LawSettings(tolerance=0.2, bound="completions", word_length=1, classes=4)

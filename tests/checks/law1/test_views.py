@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from specaudit.checks.law1.target import KnownWords, TokenClasses
-from specaudit.checks.law1.views import Levels, view_between, view_with_law
+from specaudit.checks.law1.views import view_between, view_with_law
+from specaudit.checks.whole_sample import Levels
 from tests.checks.chains import SETTINGS, START, STEP, draw
 from tests.checks.law1.test_target import draws
 
