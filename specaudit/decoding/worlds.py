@@ -95,6 +95,7 @@ class World:
         texts: what each token spells `[V]`; None where tokens have no text.
         topology: shape of the trees that are drafted; None where chains are.
         full_precision: name of the world whose target was quantised to make this one's; None where none was.
+        padding: how many of the last ids are no tokens: the tokenizer gives none of them.
 
     Raises:
         ValueError: the vocabularies differ, or `eos` is not a token.
@@ -107,6 +108,7 @@ class World:
     texts: tuple[str, ...] | None = None
     topology: Topology | None = None
     full_precision: str | None = None
+    padding: int = 0
 
     def __post_init__(self) -> None:
         if self.drafter.vocabulary_size != self.vocabulary_size:

@@ -239,9 +239,10 @@ class ReferenceEngine:
         return prompt
 
     def encode(self, prompt: Prompt) -> tuple[int, ...]:
-        """Return a prompt's token ids: a text's characters, `a` being token 0, modulo the vocabulary."""
+        """Return a prompt's token ids: a text's characters, `a` being token 0, modulo the vocabulary's tokens."""
         if isinstance(prompt, str):
-            return tuple((ord(character) - ord("a")) % self.vocabulary_size for character in prompt)
+            tokens = self.vocabulary_size - self.decoder.world.padding
+            return tuple((ord(character) - ord("a")) % tokens for character in prompt)
         return prompt
 
     def _logprobs(

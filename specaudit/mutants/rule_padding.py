@@ -48,7 +48,9 @@ def _padded(world: World, **options: Any) -> SpeculativeDecoder:
         isinstance(world.target, MarkovModel) and isinstance(maker, SmallModel) and isinstance(maker.model, MarkovModel)
     ):
         raise ValueError(f"world {world.name} is not one of Markov chains; this fault needs one")
-    padded = replace(world, target=_pad(world.target), drafter=replace(maker, model=_pad(maker.model)), texts=None)
+    padded = replace(
+        world, target=_pad(world.target), drafter=replace(maker, model=_pad(maker.model)), texts=None, padding=_PADS
+    )
     return SpeculativeDecoder(padded, verifier=VocabPadLeak(world.vocabulary_size), **options)
 
 

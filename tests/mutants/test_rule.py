@@ -8,6 +8,7 @@ from specaudit.decoding.processors import UNFILTERED, SamplingParameters
 from specaudit.decoding.verify.chain import ChainVerifier
 from specaudit.decoding.verify.greedy import GreedyVerifier
 from specaudit.decoding.worlds import MARKOV4, WORLDS
+from specaudit.engines.reference import ReferenceEngine
 from specaudit.mutants import registry
 
 from ..decoding.verify.cells import Prescribed
@@ -110,6 +111,18 @@ def test_padded_ids_win_residuals():
     assert 0.03 < (tokens >= 4).mean() < 0.08
     honest = SpeculativeDecoder(decoder.world, draft_tokens=3)
     assert complete(honest, 4_000).max() == 3
+
+
+def test_a_padded_decoder_finds_the_tokens_in_a_text_that_its_target_finds():
+    padded, plain = (
+        ReferenceEngine(decoder)
+        for decoder in (
+            registry.get("vocab-pad-leak").build(MARKOV4, draft_tokens=3),
+            SpeculativeDecoder(MARKOV4, draft_tokens=0),
+        )
+    )
+    assert padded.vocabulary_size > plain.vocabulary_size
+    assert padded.encode("The quick brown fox") == plain.encode("The quick brown fox")
 
 
 def test_padding_needs_chains():
