@@ -580,23 +580,24 @@ class TestChat:
         assert "max_completion_tokens" in server.bodies[-1]
 
     @pytest.mark.parametrize(
-        ("message", "usage", "kind"),
+        ("message", "usage", "kind", "divided"),
         [
-            ({"content": "a"}, {}, "none"),
-            ({"content": "a", "reasoning_content": ""}, {}, "none"),
-            ({"content": "a", "reasoning_content": "b"}, {}, "shown"),
-            ({"content": None, "reasoning": "b"}, {}, "shown"),
-            ({"content": "a"}, {"completion_tokens_details": {"reasoning_tokens": 64}}, "hidden"),
-            ({"content": "a"}, {"completion_tokens_details": {"reasoning_tokens": 0}}, "none"),
+            ({"content": "a"}, {}, "none", True),
+            ({"content": "a", "reasoning_content": ""}, {}, "none", True),
+            # Characters are divided where the two texts are; without an answer there is nothing to divide.
+            ({"content": "a", "reasoning_content": "b"}, {}, "shown", True),
+            ({"content": None, "reasoning": "b"}, {}, "shown", False),
+            ({"content": "a"}, {"completion_tokens_details": {"reasoning_tokens": 64}}, "hidden", False),
+            ({"content": "a"}, {"completion_tokens_details": {"reasoning_tokens": 0}}, "none", True),
         ],
     )
-    def test_reasoning_is_found(self, odd, message, usage, kind):
+    def test_reasoning_is_found(self, odd, message, usage, kind, divided):
         def reply(body):
             return JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 
         capabilities = self.chat(odd(completions=reply))
         assert capabilities.reasoning == kind
-        assert capabilities.segments == (kind == "none")
+        assert capabilities.segments == divided
 
     def test_a_tokenizer_stands_in_for_untold_tokens(self, odd, vocabulary):
         server = odd(completions=talking({"content": "ab", "reasoning_content": "ba"}))
