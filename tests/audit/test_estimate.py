@@ -124,6 +124,13 @@ def test_what_is_asked_for_the_subjects_answers_counts_too() -> None:
     assert single.requests > 10 * exact.requests
 
 
+def test_the_scoring_of_whole_completions_counts_too() -> None:
+    table = {"tolerance": 0.3, "bound": "completions", "max_completions": 64, "sampling": {"top_k": 4}}
+    suite = Suite(name="whole", title="", alpha=0.02, checks={"LAW1": table})
+    law = of_servers(suite=suite).checks[0].spending
+    assert law.requests >= 64  # one for each completion, beside those that asked for them
+
+
 @pytest.mark.parametrize(
     ("level", "hidden"), [("scored", {"logprobs": 20}), ("sampled", {"logprobs": 0, "logprobs_mode": "unknown"})]
 )

@@ -76,6 +76,7 @@ class EmittedLaw(Check[LawSettings]):
     id = "LAW1"
     title = "law of the emitted tokens"
     settings_type = LawSettings
+    plans_from_answers = True
 
     def next_stage(self, plan: Plan, settings: LawSettings, evidence: Evidence) -> Stage | None:
         """Ask for the target's law, then for words, until the bets have earned enough."""
