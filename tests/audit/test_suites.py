@@ -5,6 +5,7 @@ import pytest
 from specaudit.audit.suites import load_suite, parse_suite, shipped
 from specaudit.checks import registry
 from specaudit.model.errors import UsageError
+from specaudit.mutants import registry as mutants
 from tests.audit.small import SMALL
 
 HEAD = 'name = "mine"\ntitle = "# tolerance = 3"\n'
@@ -41,6 +42,14 @@ def test_the_release_gate_asks_as_much_as_every_family_alone(name: str) -> None:
         }
         assert ours.get("tolerance", 0.0) <= theirs.get("tolerance", 0.0)
         assert ours.get("prompts", 0) >= theirs.get("prompts", 0)
+
+
+def test_fp8_requires_a_check_that_finds_each_way_in_which_precision_breaks_exactness() -> None:
+    suite = load_suite("fp8")
+    required = {check_id for check_id in suite.checks if registry.settings_of(suite, check_id).required}
+    faults = [mutant for mutant in map(mutants.get, mutants.names()) if mutant.family == "precision"]
+    assert len(faults) == 2
+    assert all(required & set(mutant.killed_by) for mutant in faults)
 
 
 def test_quick_is_shipped() -> None:

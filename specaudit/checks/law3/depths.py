@@ -47,7 +47,9 @@ def ranges(max_tokens: int) -> tuple[Range, ...]:
     return tuple(Range(first=a, end=b) for a, b in zip(starts, [*starts[1:], max_tokens], strict=True))
 
 
-def groups(settings: DepthSettings, *, delta: float, whole: bool, samples: Literal[1, 2] = 1) -> tuple[Group, ...]:
+def groups(
+    settings: DepthSettings, *, delta: float, whole: bool, samples: Literal[1, 2] = 1, edges: float = 0.0
+) -> tuple[Group, ...]:
     """Return how many completions of which length are needed, the longest first.
 
     Args:
@@ -56,10 +58,12 @@ def groups(settings: DepthSettings, *, delta: float, whole: bool, samples: Liter
         whole: Every token of a completion is scored, so that long completions fill the short ranges too; otherwise
             each scored token costs a request, and a completion is scored in its own range only.
         samples: 2 where the law is not told, and draws of the reference stand for it.
+        edges: Total variation that tokens at the edge of the filters hide: the bound adds it, so that only the rest of
+            the tolerance is left to the draws.
     """
     depths = ranges(settings.max_tokens)
     success = 1 - (1 - settings.success) / len(depths)
-    needed = completions_needed(BINS - 1, settings.tolerance, delta=delta, success=success, samples=samples)
+    needed = completions_needed(BINS - 1, settings.tolerance - edges, delta=delta, success=success, samples=samples)
     if samples == 2:
         needed = ceil(needed / (1 - CHOOSING))
     found: list[Group] = []

@@ -36,7 +36,13 @@ SCORE = "LAW3.score"
 def sample_groups(plan: Plan, settings: DepthSettings, how: How) -> tuple[Group, ...]:
     """Return the completions that the whole sample has."""
     delta = budget_of(plan, CHECK).delta
-    return groups(settings, delta=delta, whole=how in ("exact", "forced"), samples=2 if how == "drawn" else 1)
+    return groups(
+        settings,
+        delta=delta,
+        whole=how in ("exact", "forced"),
+        samples=2 if how == "drawn" else 1,
+        edges=settings.edges if how in ("forced", "single") else 0.0,
+    )
 
 
 def sample_stage(plan: Plan, settings: DepthSettings, evidence: Evidence, how: How) -> Stage | None:

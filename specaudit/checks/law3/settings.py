@@ -30,9 +30,14 @@ class DepthSettings(SequentialSettings, frozen=True, kw_only=True):
     rounding: Annotated[float, msgspec.Meta(gt=0, le=1)] = DOUBT
     """Natural logarithms by which two passes over the same weights may differ, so that a token may stand on either side
     of a filter's cut. The default is one step of bfloat16; of float32 weights .01 is plenty."""
+    edges: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    """Total variation that the plan sets aside, where the law is told by logprobs, for what tokens at the edge of the
+    filters hide. The bound adds what they do hide, whatever is said here."""
     success: Annotated[float, msgspec.Meta(gt=0.5, lt=1)] = 0.95
     """Wanted probability that an engine without any deviation conforms."""
 
     def __post_init__(self) -> None:
-        """Refuse a slack that hides as much as is tolerated."""
+        """Refuse a slack that hides as much as is tolerated, and edges that are set aside as much."""
         check_slack(self.slack, length=1, tolerance=self.tolerance)
+        if self.edges >= self.tolerance:
+            raise ValueError(f"edges = {self.edges:g} sets aside all of the tolerance {self.tolerance:g}")

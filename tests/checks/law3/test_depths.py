@@ -1,7 +1,9 @@
 import pytest
+from scipy.special import chdtri
 
 from specaudit.checks.law3.depths import BINS, Range, groups, ranges
 from specaudit.checks.law3.settings import DepthSettings
+from specaudit.stats.noncentral import noncentrality_at
 from specaudit.stats.power import completions_needed
 
 
@@ -37,3 +39,20 @@ def test_long_completions_fill_the_short_ranges_too_where_every_token_is_scored(
     settings = DepthSettings(tolerance=0.1, max_tokens=300)
     whole, single = (groups(settings, delta=1e-3, whole=whole) for whole in (True, False))
     assert sum(group.completions for group in whole) < sum(group.completions for group in single)
+
+
+def test_what_edges_hide_leaves_the_draws_the_rest_of_the_tolerance():
+    """The bound of a healthy range at its planned size, edges included, is below the tolerance as often as said."""
+    settings, edges = DepthSettings(tolerance=0.05, max_tokens=3), 0.0125
+    usual = chdtri(BINS - 1, 1 - settings.success)
+
+    def bound(set_aside):
+        (group,) = groups(settings, delta=1e-3, whole=True, edges=set_aside)
+        return (noncentrality_at(usual, BINS - 1, 1e-3) / (3 * group.completions)) ** 0.5 / 2 + edges
+
+    assert bound(edges) <= settings.tolerance < bound(0.0)
+
+
+def test_edges_that_leave_nothing_of_the_tolerance_are_refused():
+    with pytest.raises(ValueError, match=r"edges = 0.05 sets aside all of the tolerance 0.05"):
+        DepthSettings(tolerance=0.05, edges=0.05)

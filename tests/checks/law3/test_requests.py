@@ -129,3 +129,10 @@ def test_where_nothing_came_back_nothing_is_scored():
     stage = rounds(how="single")[0]
     seen = evidence(StageEntry(stage=stage, digest=""), *answered(stage, lost=range(stage.size)))
     assert score_stage(HEADER, SETTINGS, seen, "single") is None
+
+
+@pytest.mark.parametrize(("how", "more"), [("exact", False), ("drawn", False), ("forced", True), ("single", True)])
+def test_tolerance_is_set_aside_for_edges_where_logprobs_tell_the_law(how, more):
+    aside = msgspec.structs.replace(SETTINGS, edges=0.1)
+    needed = [sum(group.completions for group in sample_groups(HEADER, one, how)) for one in (SETTINGS, aside)]
+    assert (needed[1] > needed[0]) == more

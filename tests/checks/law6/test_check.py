@@ -18,7 +18,15 @@ from tests.checks.law5.serving import served
 from tests.engines.serving import running
 from tests.model.builders import plan
 
-SMALL = {"tolerance": 0.15, "max_tokens": 16, "prompts": 1, "blocks": 3, "greedy_prompts": 16, "greedy_tokens": 8}
+SMALL = {
+    "tolerance": 0.15,
+    "edges": 0.0,  # so few tokens exclude full precision by little: at another size of the sample it may stay open
+    "max_tokens": 16,
+    "prompts": 1,
+    "blocks": 3,
+    "greedy_prompts": 16,
+    "greedy_tokens": 8,
+}
 SUITE = Suite(name="fp8", title="", alpha=1e-2, concurrency=8, checks={"LAW6": SMALL})
 WARMER = {"temperature": lambda sampling: sampling.temperature * 2.5}
 """Makes another target of the decoder: one whose law is flatter."""
