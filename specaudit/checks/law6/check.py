@@ -58,8 +58,8 @@ class Precision(Check[PrecisionSettings]):
 
     Source: Micikevicius et al. 2022 (FP8 formats); Leviathan et al. 2023; otherwise as LAW3.
 
-    Kills: fp8-batch-scale; fp8-q-declared-bf16 stays open at its default sizes, and is found by LAW1, which suite `fp8`
-    asks beside it. Spares: fp8-draft, fp8-target.
+    Kills: fp8-batch-scale; fp8-q-declared-bf16 in one audit of two at its default sizes, and it is found by LAW1, which
+    suite `fp8` asks beside it. Spares: fp8-draft, fp8-target.
     """
 
     id = CHECK
