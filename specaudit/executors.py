@@ -112,12 +112,16 @@ class DaskExecutor:
     def __init__(self, address: str) -> None:
         try:
             from distributed import Client
+            from distributed.comm.addressing import resolve_address
         except ImportError as error:
             raise UsageError(
                 "A Dask scheduler needs the package 'distributed', which is not installed.",
                 hint="pip install 'specdec-audit[dask]'",
             ) from error
         try:
+            # A client of what is no address is left half made: it closes itself when it is collected, and waits for
+            # ever for a lock of its class if that is while another one starts (distributed 2026.8).
+            resolve_address(address)
             self._client = Client(address, timeout=_CONNECT_TIMEOUT, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise CouldNotTest(

@@ -1,8 +1,10 @@
 """The same numbers wherever tasks are carried out, and nothing lost when a worker dies."""
 
+import gc
 import os
 import signal
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -73,12 +75,30 @@ def test_no_scheduler_is_an_error_for_the_user(address):
         DaskExecutor(address)
 
 
+def test_a_client_that_found_no_scheduler_is_gone():
+    """One that is left closes itself when it is collected, and hung the start of the next one there."""
+    from distributed import Client
+
+    gc.disable()
+    try:
+        with pytest.raises(CouldNotTest) as caught:
+            DaskExecutor("nonsense://127.0.0.1:1")
+        assert caught.value.__cause__ is not None
+        assert not any(isinstance(one, Client) for one in gc.get_objects())
+    finally:
+        gc.enable()
+
+
 def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
     address, workers = cluster
     begun = tmp_path / "begun"
     begun.mkdir()
     tasks = [(key, 0.4, str(begun)) for key in range(12)]
-    results = DaskExecutor(address).map(draws.drawn_and_marked, tasks)
+    with closing(DaskExecutor(address)) as cluster_executor:
+        _kill_a_worker_at_work(cluster_executor.map(draws.drawn_and_marked, tasks), workers, begun)
+
+
+def _kill_a_worker_at_work(results, workers, begun):
     first = next(results)
 
     def both_at_work():
