@@ -13,7 +13,31 @@ from specaudit.model.suite import Suite
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class Driven:
+    """How an audit is driven: what its evidence does not hold, so that it is said again to go on with one."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers, as secret as the key and sent where it is sent."""
+    ca_file: Path | None = None
+    """Certificates, in PEM, of the authorities to trust in place of the usual ones."""
+    scheduler: str | None = None
+    """A Dask cluster whose workers ask the requests, each a shard of every stage."""
+    shard: Shard = WHOLE
+    """The part that is asked here; others ask theirs elsewhere, and the parts are merged."""
+    timeout: float = 120.0
+    """Seconds without a byte before an answer is given up."""
+    allow_inconclusive: bool = False
+    api_key: str | None = field(default=None, repr=False)
+    """Sent to the endpoint, and to other addresses with the same scheme, host and port only."""
+    reference_api_key: str | None = field(default=None, repr=False)
+    """Sent to the reference; needed where it is elsewhere and wants a key."""
+    full_precision_api_key: str | None = field(default=None, repr=False)
+    """Likewise for the arm in full precision."""
+    listener: Listener = silent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit(Driven):
     """What to audit, how much, and where the evidence goes."""
 
     suite: Suite
@@ -47,10 +71,6 @@ class Audit:
     """Path of a tokenizer for endpoints that tell text and no tokens."""
     segment: Segment | None = None
     """The part of completions that is judged; all of them unless given."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further headers, as secret as the key and sent where it is sent."""
-    ca_file: Path | None = None
-    """Certificates, in PEM, of the authorities to trust in place of the usual ones."""
     select: tuple[str, ...] = ()
     """Run only these checks, and require each."""
     ignore: tuple[str, ...] = ()
@@ -63,20 +83,6 @@ class Audit:
     """Requests in flight; the suite's unless given."""
     limits: Limits = UNLIMITED
     """What the audit may cost, and how fast it may ask."""
-    scheduler: str | None = None
-    """A Dask cluster whose workers ask the requests, each a shard of every stage."""
-    shard: Shard = WHOLE
-    """The part that is asked here; others ask theirs elsewhere, and the parts are merged."""
-    timeout: float = 120.0
-    """Seconds without a byte before an answer is given up."""
-    allow_inconclusive: bool = False
-    api_key: str | None = field(default=None, repr=False)
-    """Sent to the endpoint, and to other addresses with the same scheme, host and port only."""
-    reference_api_key: str | None = field(default=None, repr=False)
-    """Sent to the reference; needed where it is elsewhere and wants a key."""
-    full_precision_api_key: str | None = field(default=None, repr=False)
-    """Likewise for the arm in full precision."""
-    listener: Listener = silent
 
     @property
     def pages(self) -> tuple[str, ...]:

@@ -11,12 +11,11 @@ import msgspec
 
 from specaudit.audit.analyse import analyse
 from specaudit.audit.arms import connect
-from specaudit.audit.audit import Audit
-from specaudit.audit.events import Judging, Listener, Resumed, silent
+from specaudit.audit.audit import Audit, Driven
+from specaudit.audit.events import Judging, Resumed
 from specaudit.audit.plan import checked
 from specaudit.audit.record import Recorder, read_evidence
 from specaudit.audit.run import carry_out, cluster_of
-from specaudit.audit.shards import WHOLE, Shard
 from specaudit.checks import registry
 from specaudit.checks.selfsame import SELF, is_self
 from specaudit.engines.addresses import public_address
@@ -32,7 +31,7 @@ ADDRESSES = ("endpoint", "reference", "full_precision", "metrics")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resume:
+class Resume(Driven):
     """Which audit to go on with, and what its evidence does not hold."""
 
     folder: Path
@@ -40,23 +39,8 @@ class Resume:
     """Options of the audit that are given again, by their names in `Audit`: each must agree with the recorded plan."""
     addresses: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
     """`endpoint`, `reference`, `metrics` from settings, maybe with a password: used where they are the plan's own."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further headers, as secret as the key and sent where it is sent."""
-    ca_file: Path | None = None
-    """Certificates, in PEM, of the authorities to trust in place of the usual ones."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """Limits that are given anew, by their names in `Limits`: the others stay. What was spent before counts."""
-    shard: Shard = WHOLE
-    """The part of what is left that is asked here."""
-    scheduler: str | None = None
-    """A Dask cluster whose workers ask what is left."""
-    timeout: float = 120.0
-    """Seconds without a byte before an answer is given up."""
-    allow_inconclusive: bool = False
-    api_key: str | None = field(default=None, repr=False)
-    reference_api_key: str | None = field(default=None, repr=False)
-    full_precision_api_key: str | None = field(default=None, repr=False)
-    listener: Listener = silent
 
 
 def resume_audit(resume: Resume) -> Report:
@@ -114,16 +98,8 @@ def _audit(resume: Resume, evidence: Evidence) -> Audit:
     return Audit(
         suite=plan.suite,
         out=resume.folder,
-        headers=resume.headers,
-        ca_file=resume.ca_file,
-        timeout=resume.timeout,
-        shard=resume.shard,
-        scheduler=resume.scheduler,
-        listener=resume.listener,
+        **{name: getattr(resume, name) for name in Driven.__dataclass_fields__},
         limits=checked(msgspec.structs.replace(evidence.limits, **resume.limits)),
-        api_key=resume.api_key,
-        reference_api_key=resume.reference_api_key,
-        full_precision_api_key=resume.full_precision_api_key,
         **known,
     )
 
