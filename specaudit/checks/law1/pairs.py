@@ -122,13 +122,15 @@ def _rows(draws: Draws, prompt: int, grouped: bool) -> NDArray[np.int64]:
 def _ranked(draws: Draws, rows: NDArray[np.int64], ranks: Ranks, length: int, size: int) -> Rows:
     """Which of `size` cells every token of some completions is in `[N, T]`; those that have none are in the last."""
     found = np.zeros((len(rows), length), dtype=np.int64)
+    code = {token: number for number, token in enumerate(draws.vocabulary)} | {END: END}
     for prompt in np.unique(draws.prompt_index[rows]).tolist():
         mine = np.flatnonzero(draws.prompt_index[rows] == prompt)
         tokens = draws.tokens[rows[mine]]
         for position in range(length):
-            told = ranks[prompt, position]
-            # END is -1 and finds the last entry.
-            table = np.array([told.get(token, size - 1) for token in (*draws.vocabulary, END)], dtype=np.int64)
+            table = np.full(len(draws.vocabulary) + 1, size - 1, dtype=np.int64)
+            for token, cell in ranks[prompt, position].items():
+                if token in code:
+                    table[code[token]] = cell  # END is -1 and finds the last entry
             found[mine, position] = table[tokens[:, position]]
     return found
 
