@@ -7,7 +7,7 @@ from specaudit.checks.selfsame import SELF, is_self
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Arm, Plan
 from specaudit.model.record import to_json
-from specaudit.model.request import Request
+from specaudit.model.request import GREEDY, Request
 from specaudit.model.shipped import shipped_files
 
 
@@ -24,12 +24,14 @@ _AS_OPENAI = ("openai", "vllm", "sglang")
 def one_request(evidence: Evidence, check_id: str, request: Request) -> str:
     """Return the curl command that asks the subject's address what shows a deviation all by itself.
 
-    In process, and of engines that are asked in a form of their own, the command that runs the check again. A key is
-    taken from the environment by the shell that runs it.
+    In process, of engines that are asked in a form of their own, and for what is not greedy, whose parameters would all
+    have to be said, the command that runs the check again. A key is taken from the environment by the shell.
     """
     plan, found = evidence.plan, evidence.capabilities.get("subject")
     subject = plan.arm("subject")
     if subject is None or subject.endpoint is None or found is None or found.engine not in _AS_OPENAI:
+        return rerun(plan, check_id)
+    if request.sampling != GREEDY:
         return rerun(plan, check_id)
     asked: dict[str, Any] = {"prompt": request.prompt}
     if subject.api == "chat":
