@@ -50,8 +50,8 @@ _AT_ONCE = 1024
 _A_MOMENT = 1e-9
 """Seconds before each imagined step, in which whatever else is asked joins the batch."""
 
-_SCORES_NO_PROMPTS = ("llamacpp", "tensorrt_llm")
-"""Engines that tell no logprobs of a prompt's own tokens; others that tell logprobs do."""
+_SCORES_NO_PROMPTS = ("tensorrt_llm",)
+"""Engines that tell no logprobs of a prompt's own tokens; others that tell logprobs do, or are made to."""
 
 _PLAIN = Arm(role="reference", engine="reference", draft_tokens=0)
 

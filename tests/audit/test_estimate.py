@@ -119,7 +119,7 @@ def test_what_is_asked_for_the_subjects_answers_counts_too() -> None:
     suite = Suite(name="depth", title="", alpha=0.02, checks={"LAW3": table})
     exact = estimate(small_audit(Path("nowhere"), suite=suite)).checks[0].spending
     forced = of_servers(suite=suite).checks[0].spending
-    single = of_servers(suite=suite, engine="llamacpp").checks[0].spending
+    single = of_servers(suite=suite, engine="tensorrt_llm").checks[0].spending
     assert exact.requests < forced.requests < single.requests / 5
     assert single.requests > 10 * exact.requests
 
