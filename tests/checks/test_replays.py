@@ -103,3 +103,22 @@ def test_a_fault_beyond_the_numerics_is_shown_all_the_same():
     finding = check.judge(settings, evidence, budget_of(evidence.plan, check.id))
     assert finding.verdict is Verdict.VIOLATES
     assert any("two scorings" in note for note in finding.notes)
+
+
+def test_the_plan_sets_aside_what_numerics_will_hide():
+    check, settings = CHECKS[1]
+    settings = msgspec.structs.replace(settings, rounding=0.05, tolerance=0.1, success=0.99)
+    steady, noisy = (drive(check, settings, engine(), spoil=spoil) for spoil in (lambda p, r: r, jittered(0.01)))
+    hidden = forced.hidden_by_plan(noisy, settings)
+    assert forced.hidden_by_plan(steady, settings) == forced.hidden_at_edges(steady, settings)
+    assert hidden - forced.hidden_at_edges(noisy, settings) >= 2 * hidden_tv(forced.noise(noisy, settings)) > 0
+    planned = [sum(one.stages[name].size for name in one.parts("LAW1.sample")) for one in (steady, noisy)]
+    assert planned[0] < planned[1]
+    finding = check.judge(settings, noisy, budget_of(noisy.plan, check.id))
+    assert finding.verdict is Verdict.CONFORMS, finding.summary
+
+
+def test_numerics_that_no_sample_could_make_up_for_are_not_planned_for():
+    check, settings = CHECKS[1]
+    evidence = drive(check, settings, engine(), spoil=jittered(0.2))
+    assert forced.hidden_by_plan(evidence, settings) == forced.hidden_at_edges(evidence, settings)

@@ -6,7 +6,7 @@
 - `LAW1.score.R`: a round of the subject's completions, scored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from specaudit.checks.tokens import ScoredTokens, emissions, exact_alternatives,
 from specaudit.laws.orders import order_of
 from specaudit.model.evidence import Evidence
 from specaudit.model.plan import Plan, Role, Stage
+from specaudit.stats.evalues.slack import hidden_tv
 
 CHECK = "LAW1"
 _TRUST_PART, _SCORE_PART = 1, 3
@@ -30,6 +31,9 @@ _TRUST_PART, _SCORE_PART = 1, 3
 _HIDDEN = 1 / 3
 """Share of the tolerance that tokens at the edge of the filters may hide: were it more, the reference's own words,
 which have no such edge, would take fewer tokens to the same bound."""
+
+_LARGER = 2.0
+"""How many times as far apart two scorings of one context are taken to be in the sample as they were in the pilot."""
 
 How = Literal["depths", "exact", "forced", "sampled"]
 """What the bound is made of: words by depth, or all words of a completion, and then how their law is known."""
@@ -73,8 +77,28 @@ def _believed(evidence: Evidence, settings: LawSettings) -> bool:
 @once
 def noise(evidence: Evidence, settings: LawSettings) -> float:
     """Return by how much the reference's scorings of one context differ, in nats; 0 where it scored none."""
-    scored: list[tuple[str, str, Role]] = [(PILOT, TRUST, "reference")]
-    scored += [(stage, f"{SCORE}.{number}", "subject") for number, stage in enumerate(evidence.parts(SAMPLE))]
+    rounds = enumerate(evidence.parts(SAMPLE))
+    scored: list[tuple[str, str, Role]] = [(stage, f"{SCORE}.{number}", "subject") for number, stage in rounds]
+    return _spread(evidence, settings, [(PILOT, TRUST, "reference"), *scored])
+
+
+@once
+def hidden_by_plan(evidence: Evidence, settings: LawSettings) -> float:
+    """Return what the plan sets aside of the tolerance: what edge tokens and numerics will hide of a word.
+
+    The bound adds the largest difference of all scorings, which are many more than the pilot's, so that numerics count
+    `_LARGER` times. What would leave nothing is not set aside: then no sample is large enough.
+    """
+    if TRUST not in evidence.stages:
+        return 0.0
+    numerics = _LARGER * _spread(evidence, settings, [(PILOT, TRUST, "reference")])
+    hidden = hidden_at_edges(evidence, settings)
+    together = hidden + settings.word_length * hidden_tv(numerics)
+    return together if together < settings.tolerance else hidden
+
+
+def _spread(evidence: Evidence, settings: LawSettings, scored: Sequence[tuple[str, str, Role]]) -> float:
+    """By how much scorings of one context differ in these stages, each with that of the completions it scores."""
     rounds = (
         (
             forced(emissions(evidence, stage, role)),

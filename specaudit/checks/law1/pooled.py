@@ -42,7 +42,7 @@ def bins_of(settings: LawSettings) -> int:
 def needed_known(settings: LawSettings, length: int, *, hidden: float, delta: float, success: float) -> int:
     """Return the completions of `length` tokens at which a subject without deviation conforms, its law being known.
 
-    `hidden` is what tokens at the edge of the filters may hide of a word's total variation.
+    `hidden` is what tokens at the edge of the filters, and numerics, may hide of a word's total variation.
     """
     cells = bins_of(settings) ** settings.word_length
     words = completions_needed(cells - 1, settings.tolerance - hidden, delta=delta, success=success)

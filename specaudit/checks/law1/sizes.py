@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from specaudit.checks.law1.forced import hidden_at_edges, how_bounded
+from specaudit.checks.law1.forced import hidden_by_plan, how_bounded
 from specaudit.checks.law1.pooled import Ranks, needed_known
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.target import (
@@ -43,7 +43,7 @@ def completions_planned(plan: Plan, settings: LawSettings, evidence: Evidence, p
             return settings.max_completions
         needed = ranks.needed(length, delta=plan.alpha, success=settings.success)
     else:
-        hidden = hidden_at_edges(evidence, settings)
+        hidden = hidden_by_plan(evidence, settings)
         needed = needed_known(settings, length, hidden=hidden, delta=plan.alpha, success=settings.success)
     return min(settings.max_completions, needed)
 
