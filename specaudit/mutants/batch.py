@@ -22,7 +22,7 @@ class QRowMisaligned(SpeculativeDecoder):
 
     Seen: a class of flattened batches, in which the offset of a row is the sum of the lengths before it.
 
-    Killed by: LAW1, SED2 (exact).
+    Killed by: LAW1, SED2 (sampled).
     """
 
     def verify(self, block: Block, drafts: Drafts, p: FloatArray, coins: FloatArray) -> Verified:

@@ -156,7 +156,7 @@ class Fp8QDeclaredBf16(SmallModelDrafter):
 
     Seen: the second way in which FP8 breaks exactness without touching the accept rule; see `decoding.precision`.
 
-    Killed by: LAW1 (scored).
+    Killed by: LAW1 (sampled).
 
     Args:
         model: the drafter in full precision.

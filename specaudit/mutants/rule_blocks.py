@@ -61,7 +61,7 @@ class BlockVerifyWrongResidual(BlockVerifier):
 
     Seen: vllm-project/vllm-ascend issue 7807.
 
-    Killed by: LAW1 (scored).
+    Killed by: LAW1 (sampled).
     """
 
     def weighted(self, p: Rows, weights: FloatArray) -> Rows:

@@ -37,7 +37,7 @@ class LateKv(Transformer):
 
     Seen: a class of faults at page boundaries, which no short test reaches.
 
-    Killed by: LAW3 (scored).
+    Killed by: LAW3 (sampled).
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class KvOffByOne(Transformer):
 
     Seen: a classic of rolling back by length, where the token still to be read is counted as read.
 
-    Killed by: LAW3, GRD1 (scored).
+    Killed by: LAW1, LAW3, GRD1 (sampled).
     """
 
     cache_type = ShortCache
@@ -83,7 +83,7 @@ class KvNotRolledBack(Transformer):
 
     Seen: ml-explore/mlx-lm issue 846, where trimming a cache that cannot be trimmed did nothing.
 
-    Killed by: LAW3, GRD1 (scored).
+    Killed by: LAW1, LAW3, GRD1 (sampled).
     """
 
     cache_type = UntrimmedCache
@@ -96,7 +96,7 @@ class MaskLowerTriangular(Transformer):
 
     Seen: a classic of `scaled_dot_product_attention(is_causal=True)`, whose mask is aligned to the top left.
 
-    Killed by: LAW3, GRD1 (scored).
+    Killed by: LAW1, LAW3, GRD1 (sampled).
     """
 
     def mask(self, committed: IntArray, width: int, size: int, visible: BoolArray | None) -> BoolArray:
@@ -111,7 +111,7 @@ class TreeSiblingLeak(Transformer):
 
     Seen: a classic of tree attention, with a mask by depth instead of by ancestry.
 
-    Killed by: LAW3 (scored).
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     def mask(self, committed: IntArray, width: int, size: int, visible: BoolArray | None) -> BoolArray:
@@ -137,7 +137,7 @@ class RecurrentNoRollback(RecurrentModel):
 
     Seen: ml-explore/mlx-lm issue 846, repaired by pull request 1109, which refuses such models.
 
-    Killed by: LAW3 (scored).
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     cache_type = UnrestoredCache
@@ -181,7 +181,7 @@ class RecurrentStaleAfterNodraft(RecurrentModel):
 
     Seen: vllm-project/vllm issue 39273, with prompt lookup on a hybrid model.
 
-    Killed by: LAW3 (scored).
+    Killed by: LAW1, LAW3 (sampled).
     """
 
     cache_type = StaleCache

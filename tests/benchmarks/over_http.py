@@ -31,7 +31,7 @@ import msgspec
 from specaudit.audit.record import read_evidence
 from specaudit.audit.run import Audit, run_audit
 from specaudit.calibrate.drive import tokens_of
-from specaudit.calibrate.matrix import ALPHA, FOR, conditions, settings_of
+from specaudit.calibrate.matrix import ALPHA, CLOSER, FOR, conditions, settings_of
 from specaudit.calibrate.subjects import family_of, found, plain, subjects, world_of
 from specaudit.checks import registry
 from specaudit.engines.reference import letters
@@ -131,9 +131,11 @@ def checks_for(subject: str, level: str) -> tuple[str, ...]:
 
 def sizes(subject: str, check: str, level: str) -> Mapping[str, Any]:
     """Return a check's settings for a subject at a level of evidence."""
-    if subject.startswith("mutant:") and told_enough(subject, level) and (check, level) != ("LAW3", "sampled"):
-        return {**settings_of(subject, check, level), **LESS.get(check, {})}
-    return SPARING.get(check, {})
+    if not subject.startswith("mutant:") or not told_enough(subject, level):
+        return SPARING.get(check, {})
+    if (check, level) == ("LAW3", "sampled"):
+        return {**SPARING[check], **CLOSER.get((plain(subject), check), {})}
+    return {**settings_of(subject, check, level), **LESS.get(check, {})}
 
 
 def told_enough(subject: str, level: str) -> bool:
