@@ -98,6 +98,8 @@ def made(evidence: Evidence) -> str | None:
 def why_not(evidence: Evidence) -> tuple[Verdict, str, str]:
     """Say why there are no windows: verdict, sentence, next step."""
     subject = evidence.capabilities.get("subject")
+    if evidence.plan.metrics is None and all(arm.endpoint is None for arm in evidence.plan.arms):
+        return Verdict.NOT_APPLICABLE, "An engine in process has no metrics page, and this one counts in no answer.", ""
     if evidence.plan.metrics is None:
         return (
             Verdict.NOT_APPLICABLE,

@@ -19,6 +19,7 @@ from specaudit.model.capabilities import Capabilities
 from specaudit.model.entries import AttemptEntry, PlanEntry, ProbeEntry, SnapshotEntry, StageEntry
 from specaudit.model.evidence import Evidence
 from specaudit.model.finding import Verdict
+from specaudit.model.plan import Arm
 from specaudit.model.record import digest
 from specaudit.mutants import registry as mutants
 from tests.model.builders import plan
@@ -250,10 +251,16 @@ def test_the_family_shares_one_stage(healthy):
 
 
 @pytest.mark.parametrize(
-    ("metrics", "words"), [(None, "No metrics page"), ("http://x/metrics", "no speculation counters")]
+    ("endpoint", "metrics", "words"),
+    [
+        ("http://x/v1", None, "No metrics page was named"),
+        ("http://x/v1", "http://x/metrics", "no speculation counters"),
+        (None, None, "An engine in process has no metrics page"),
+    ],
 )
-def test_without_counters_it_is_not_applicable_and_says_why(metrics, words):
-    head = plan("CTR1", metrics=metrics)
+def test_without_counters_it_is_not_applicable_and_says_why(endpoint, metrics, words):
+    arm = Arm(role="subject", engine="openai", endpoint=endpoint)
+    head = msgspec.structs.replace(plan("CTR1", metrics=metrics), arms=(arm,))
     entries = [
         PlanEntry(plan=head, digest=""),
         ProbeEntry(role="subject", capabilities=Capabilities(engine="openai")),
@@ -262,6 +269,7 @@ def test_without_counters_it_is_not_applicable_and_says_why(metrics, words):
         finding = check.judge(settings, Evidence(entries), BUDGET)
         assert finding.verdict is Verdict.NOT_APPLICABLE
         assert words in finding.summary
+        assert ("--metrics" in finding.next_step) == (endpoint is not None and metrics is None)
 
 
 def test_a_range_that_the_interval_only_touches_is_not_met(healthy):
