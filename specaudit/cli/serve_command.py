@@ -6,7 +6,9 @@ import click
 
 
 @click.command("serve")
-@click.option("--engine", metavar="NAME", default="reference", show_default=True, help="reference or mutant:NAME.")
+@click.option(
+    "--engine", metavar="NAME", default="reference", show_default=True, help="reference, mutant:NAME or control:NAME."
+)
 @click.option(
     "--draft-tokens", metavar="K", type=click.IntRange(0, 64), default=3, show_default=True, help="0 decodes plainly."
 )
