@@ -41,6 +41,8 @@ class Audit(Driven):
     """What to audit, how much, and where the evidence goes."""
 
     suite: Suite
+    suite_file: str = ""
+    """Path that it was read from, for commands that name it; empty for one that goes by its name."""
     out: Path
     """A folder without evidence; made if need be."""
     engine: str | None = None

@@ -24,6 +24,9 @@ from specaudit.model.evidence import Evidence
 OPTION = "--shard"
 """What an audit was ended by whose parts are not all there yet."""
 
+_OWN = ("created", "suite_file")
+"""What every shard's plan may say in its own way."""
+
 
 def merge(folders: Sequence[Path], out: Path) -> Evidence:
     """Write the evidence of all parts as one, sealed if nothing of the plan is left to ask.
@@ -63,7 +66,7 @@ def _belongs(folder: str, part: Evidence, first: Evidence) -> None:
     """Refuse a part of another audit."""
     for name in part.plan.__struct_fields__:
         ours, others = getattr(first.plan, name), getattr(part.plan, name)
-        if name != "created" and ours != others:
+        if name not in _OWN and ours != others:
             raise UsageError(
                 f"{folder} is not of the same plan: its {name} is {_short(others)} and not {_short(ours)}.",
                 hint="Run every shard with the same options, --shard apart",

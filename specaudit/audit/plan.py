@@ -54,6 +54,7 @@ def make_plan(audit: Audit) -> Plan:
         tool=VERSION,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         suite=msgspec.structs.replace(audit.suite, alpha=alpha, checks=settings),
+        suite_file=audit.suite_file,
         checks=checks,
         required=required,
         arms=arms,

@@ -97,6 +97,7 @@ def _audit(resume: Resume, evidence: Evidence) -> Audit:
     known: dict[str, Any] = public | private | said
     return Audit(
         suite=plan.suite,
+        suite_file=plan.suite_file,
         out=resume.folder,
         **{name: getattr(resume, name) for name in Driven.__dataclass_fields__},
         limits=checked(msgspec.structs.replace(evidence.limits, **resume.limits)),

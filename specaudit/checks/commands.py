@@ -88,13 +88,13 @@ def _suite(plan: Plan) -> list[str]:
     subject, reference = plan.arm("subject"), plan.arm("reference")
     served = subject is not None and subject.endpoint is not None
     usual = "one-endpoint" if served and (reference is None or is_self(plan)) else "quick"
-    return [] if plan.suite.name == usual else ["--suite", _suite_file(plan)]
+    return [] if plan.suite.name == usual and not plan.suite_file else ["--suite", _suite_file(plan)]
 
 
 def _suite_file(plan: Plan) -> str:
-    """A shipped suite goes by its name. Where another one was read from is not recorded: by custom it has its name."""
+    """A shipped suite goes by its name, another by its path; where that is not recorded, it has its name by custom."""
     name = plan.suite.name
-    return name if name in shipped_files() else f"{name}.toml"
+    return plan.suite_file or (name if name in shipped_files() else f"{name}.toml")
 
 
 def _engines(plan: Plan) -> list[str]:

@@ -31,7 +31,7 @@ def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> 
     asked = one_subject(context, {name: value for name, value in options.items() if name not in LIMITS})
     asked |= arms_of(context, asked)
     asked["suite"] = asked["suite"] or suite_for(asked)
-    read, claim = _read(asked), asked.pop("claim")
+    read, claim = _read(asked) | {"suite_file": _suite_file(asked["suite"])}, asked.pop("claim")
     del read["claim"]
     if claim is not None:
         from specaudit.audit.claims import with_claim
@@ -39,6 +39,13 @@ def new_audit(context: click.Context, options: dict[str, Any], **where: Any) -> 
 
         read["suite"] = with_claim(read["suite"], load_claim(claim), claim)
     return Audit(limits=limits_of(options), **where, **read, **keys_from_environment())
+
+
+def _suite_file(suite: str) -> str:
+    """The path of a suite that is none of the shipped ones."""
+    from specaudit.model.shipped import shipped_files
+
+    return "" if suite in shipped_files() else suite
 
 
 def suite_for(options: dict[str, Any]) -> str:

@@ -71,6 +71,8 @@ class Plan(Record, frozen=True, kw_only=True):
     created: str
     """UTC time, ISO 8601."""
     suite: Suite
+    suite_file: str = ""
+    """Path that the suite was read from, as it was typed; empty for one that goes by its name."""
     checks: tuple[str, ...]
     """Ids of the selected checks, in the order they run."""
     required: tuple[str, ...]

@@ -120,6 +120,14 @@ def test_another_plan_is_refused(tmp_path):
         merge([first, other], tmp_path / "merged")
 
 
+def test_a_suite_may_lie_elsewhere_on_every_machine(tmp_path):
+    parts = {"one": "small.toml", "two": "/srv/suites/ours.toml"}
+    for number, (part, file) in enumerate(parts.items(), start=1):
+        run_audit(small_audit(tmp_path / part, shard=Shard(number, 2), select=CHECKS, suite_file=file))
+    merged = merge([tmp_path / part for part in parts], tmp_path / "merged")
+    assert merged.plan.suite_file == "small.toml"
+
+
 def test_another_engine_is_refused(tmp_path):
     first, _ = shards(tmp_path, 2)
     other = tmp_path / "other"

@@ -67,8 +67,8 @@ WORLD = {"GRD1": "markov4", "GRD3": "cycle16"}
 
 def run(specaudit: Specaudit, tmp_path: Path, *options: str) -> str:
     """What an audit prints that violates, each paragraph in one line."""
-    (tmp_path / "violations.toml").write_text(SUITE)
-    ran = specaudit("run", "-q", "--suite", "violations.toml", *options)
+    (tmp_path / "mine.toml").write_text(SUITE)
+    ran = specaudit("run", "-q", "--suite", "mine.toml", *options)
     assert ran.code == 1, ran.out
     return ran.out
 
@@ -88,6 +88,7 @@ def test_every_part_of_a_violation_is_printed(specaudit: Specaudit, tmp_path: Pa
     assert "Witness: " in said
     again = shlex.split(next(line for line in printed.splitlines() if "specaudit run" in line))
     assert again[again.index("--select") + 1] == check
+    assert again[again.index("--suite") + 1] == "mine.toml"  # where it was read from, whatever it calls itself
     assert "Judge it again: specaudit analyze out" in said
 
 
