@@ -28,7 +28,7 @@ DRAFTING = {
     },
 }
 DYING = "top_k, draft model, as the wheel is"
-DOCTOR = "doctor, draft model, greedy, repaired"
+DOCTOR = "doctor, greedy draft model, repaired"
 START_SECONDS = 1200
 
 
@@ -98,6 +98,7 @@ def _options(subject: str, plain: str) -> dict[str, object]:
         "reference": f"{plain}/v1",
         "metrics": f"{subject}/metrics",
         "engine": "vllm",
+        "timeout": 600.0,  # seconds: two servers share the cores with whatever else runs
     }
 
 

@@ -24,6 +24,9 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "OMP_NUM_THREADS": "1",
+    # A server that a busy machine halts for the 5 s of vLLM's default closes idle connections as soon as it goes on,
+    # under the requests that came in the meantime.
+    "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "600",
 }
 OPTIONS = (
     *("--served-model-name", "target", "--host", "127.0.0.1", "--dtype", "float32", "--enforce-eager"),
