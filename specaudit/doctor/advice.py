@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from specaudit.doctor.vllm_runner import version
 from specaudit.model.capabilities import Capabilities
 from specaudit.model.checkup import Advice, Item, Parameter, Switch
 
@@ -35,7 +36,7 @@ def missing(
         yield "seeds"
     if states.get("Is speculation really on?") == "no":
         yield "drafting"
-    if found.engine == "vllm":
+    if found.engine == "vllm" and states.get("Is scheduling asynchronous?", "unknown") == "unknown":
         yield "state"
 
 
@@ -52,10 +53,30 @@ def advice(found: Capabilities, lacking: Iterable[str]) -> tuple[Advice, ...]:
 
 
 def switches(found: Capabilities) -> tuple[Switch, ...]:
-    """Return what silently switches off how the engine schedules and runs; nothing for engines without a table."""
+    """Return what silently switches off how this release of the engine schedules and runs; nothing without a table.
+
+    Of an engine that does not tell its release, the rows of all are returned, each with those that it holds for.
+    """
     if found.engine != "vllm":
         return ()
-    return tuple(Switch(**row) for row in _table("vllm_switches.toml")["switch"])
+    release = version(found.version)
+    return tuple(
+        Switch(switches_off=row["switches_off"], by=row["by"] + _releases(row, release), source=row["source"])
+        for row in _table("vllm_switches.toml")["switch"]
+        if release is None or _holds(row, release)
+    )
+
+
+def _holds(row: Mapping[str, str], release: tuple[int, int]) -> bool:
+    since, before = version(row.get("since")), version(row.get("before"))
+    return (since is None or since <= release) and (before is None or release < before)
+
+
+def _releases(row: Mapping[str, str], release: tuple[int, int] | None) -> str:
+    if release is not None or "since" not in row:
+        return ""
+    before = f", before {row['before']}" if "before" in row else ""
+    return f" ({row['since']} and later{before})"
 
 
 def vllm_state() -> Mapping[str, str]:

@@ -1,10 +1,11 @@
-"""What a vLLM server tells of how it schedules and runs its model; seldom anything: then a table says what decides."""
+"""What a vLLM server tells of how it runs its model, in development mode; else a table says what decides."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from specaudit.doctor.advice import vllm_state
+from specaudit.doctor.vllm_runner import runner
 from specaudit.model.checkup import Item
 
 PAGE = "/server_info?config_format=json"
@@ -23,11 +24,14 @@ def vllm_items(page: Mapping[str, Any] | None) -> Iterator[Item]:
     else:
         on = found[1].lower() == "true"
         yield Item(topic="engine", question=question, state="yes" if on else "no", answer="as /server_info tells")
-    state = vllm_state()
+    used = runner(page or {})
+    where = vllm_state()
+    needs = f"{where['needs'][0].upper()}{where['needs'][1:]}"
     yield Item(
         topic="engine",
         question="Which model runner is it?",
-        state="unknown",
-        answer=f"the server does not tell; its log does. Requests live, old: {state['old']}; new: {state['new']}. "
-        f"{state['needs'][0].upper()}{state['needs'][1:]}",
+        state="unknown" if used.which == "unknown" else "yes",
+        answer=f"{used.why}. Requests live, old: {where['old']}; new: {where['new']}. {needs}"
+        if used.which == "unknown"
+        else f"the {used.which} one: {used.why}. Requests live in {where[used.which]}",
     )
