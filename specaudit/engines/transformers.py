@@ -4,7 +4,6 @@ Read and measured on transformers 5.5 to 5.24. `generate` draws from torch's glo
 every choice, so choices are drawn one after the other; assisted generation has no batches anyway.
 """
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import numpy as np
 
 from specaudit.engines.interface import Access, EngineFailure, Probe
 from specaudit.engines.logprobs import Table, raw, reported
+from specaudit.engines.transformers_steps import Trace
 from specaudit.model.capabilities import Capabilities
-from specaudit.model.completion import Completion, Response
+from specaudit.model.completion import Completion, Response, Steps
 from specaudit.model.entries import Failure
 from specaudit.model.errors import UsageError
 from specaudit.model.law import RevealedLaw
@@ -142,30 +142,15 @@ class TransformersEngine:
             answers = [self._drawn(prompt, request.seed + choice, options) for choice in range(request.n)]
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             raise _failure(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
-        drawn = [tokens for tokens, _ in answers]
-        completions = tuple(self._completion(prompt, tokens, request) for tokens in drawn)
+        completions = tuple(self._completion(prompt, tokens, trace.steps(), request) for tokens, trace in answers)
         return Response(
             completions=completions,
             prompt_token_ids=prompt,
             scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
-            completion_tokens=sum(map(len, drawn)),
-            speculation=self._speculation([steps for _, steps in answers], request) if self._drafts else None,
+            completion_tokens=sum(len(tokens) for tokens, _ in answers),
+            speculation=_speculation([trace for _, trace in answers]) if self._drafts else None,
         )
-
-    def _speculation(self, steps: list[list[int]], request: Request) -> dict[str, Any]:
-        """What each step emitted and, where an assistant drafts, how many drafts it had.
-
-        That is K, or as many as leave room for one more token (`AssistedCandidateGenerator.get_candidates`). Whether
-        anything was found in the prompt is not told.
-        """
-        told: dict[str, Any] = {"emitted_per_step": steps}
-        if "assistant_model" in self._drafting:
-            told["drafted_per_step"] = [
-                [max(0, min(self._drafts, request.max_tokens - sum(choice[:i]) - 1)) for i in range(len(choice))]
-                for choice in steps
-            ]
-        return told
 
     def _encoded(self, request: Request) -> tuple[int, ...]:
         if isinstance(request.prompt, str):
@@ -206,21 +191,28 @@ class TransformersEngine:
             options["sequence_bias"] = [[[token], bias] for token, bias in sampling.logit_bias]
         return options | self._drafting
 
-    def _drawn(self, prompt: tuple[int, ...], seed: int, options: dict[str, Any]) -> tuple[tuple[int, ...], list[int]]:
-        """Tokens, and how many of them each step emitted."""
-        torch, seen = self._torch, _Steps()
+    def _drawn(self, prompt: tuple[int, ...], seed: int, options: dict[str, Any]) -> tuple[tuple[int, ...], Trace]:
+        """Tokens, and how they came."""
+        torch, trace = self._torch, Trace(prompt)
         torch.manual_seed(seed % 2**63)
         tokens = torch.tensor([prompt])
-        with torch.no_grad():
-            sequence = self._model.generate(tokens, attention_mask=torch.ones_like(tokens), streamer=seen, **options)[0]
-        return tuple(sequence[len(prompt) :].tolist()), seen.sizes[1:]
+        hook = self._model.register_forward_pre_hook(trace.forward, with_kwargs=True)
+        try:
+            with torch.no_grad():
+                mask = torch.ones_like(tokens)
+                sequence = self._model.generate(tokens, attention_mask=mask, streamer=trace, **options)[0]
+        finally:
+            hook.remove()
+        return tuple(sequence[len(prompt) :].tolist()), trace
 
-    def _completion(self, prompt: tuple[int, ...], tokens: tuple[int, ...], request: Request) -> Completion:
+    def _completion(
+        self, prompt: tuple[int, ...], tokens: tuple[int, ...], steps: Steps | None, request: Request
+    ) -> Completion:
         logprobs = None
         if request.logprobs is not None:
             logprobs = reported(tokens, self._law(prompt + tokens)[len(prompt) - 1 : -1], request.logprobs)
         finish = "length" if len(tokens) >= request.max_tokens else "stop"
-        return Completion(tokens=tokens, finish_reason=finish, logprobs=logprobs)
+        return Completion(tokens=tokens, finish_reason=finish, logprobs=logprobs, steps=steps)
 
     def _scores(self, prompt: tuple[int, ...], request: Request) -> Any:
         if request.score_from is None or request.logprobs is None:
@@ -235,17 +227,13 @@ class TransformersEngine:
         return raw(np.asarray(logits.float()))
 
 
-class _Steps:
-    """A streamer that counts: `generate` puts the prompt, then what every step emitted."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-
-    def put(self, tokens: Any) -> None:
-        self.sizes.append(math.prod(tokens.shape))
-
-    def end(self) -> None:
-        """Nothing is kept back."""
+def _speculation(traces: list[Trace]) -> dict[str, Any]:
+    """What each step of each choice emitted, and how many drafts it had where that was seen."""
+    told: dict[str, Any] = {"emitted_per_step": [trace.emitted for trace in traces]}
+    steps = [trace.steps() for trace in traces]
+    if None not in steps:
+        told["drafted_per_step"] = [list(one.drafted) for one in steps if one is not None]
+    return told
 
 
 def _packages() -> tuple[Any, Any]:

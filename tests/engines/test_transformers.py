@@ -12,6 +12,7 @@ import pytest
 from specaudit.engines import transformers
 from specaudit.engines.interface import Access, EngineFailure
 from specaudit.engines.transformers import TransformersEngine, build
+from specaudit.model.completion import Steps
 from specaudit.model.errors import UsageError
 from specaudit.model.plan import Arm
 from specaudit.model.request import Request, Sampling
@@ -19,6 +20,7 @@ from specaudit.model.request import Request, Sampling
 VOCABULARY = 8
 PROMPT = (3, 5)
 PER_STEP = 2
+DRAFTS = {"assistant_model", "prompt_lookup_num_tokens"}
 
 
 class Model:
@@ -30,11 +32,18 @@ class Model:
         self.generation_config = SimpleNamespace(eos_token_id=7, update=lambda **kw: vars(self.settings).update(kw))
         self.settings = SimpleNamespace()
         self.asked: list[dict[str, Any]] = []
+        self.hooks: list[Any] = []
+
+    def register_forward_pre_hook(self, hook: Any, *, with_kwargs: bool) -> Any:
+        assert with_kwargs
+        self.hooks.append(hook)
+        return SimpleNamespace(remove=lambda: self.hooks.remove(hook))
 
     def eval(self) -> "Model":
         return self
 
     def generate(self, tokens: np.ndarray, **options: Any) -> np.ndarray:
+        """Emit two tokens a step, whatever was drafted; of the drafts the first is right."""
         self.asked.append(options)
         if options.get("top_p") == 0.123:
             raise ValueError("`top_p` has to be larger\nthan that")
@@ -44,9 +53,12 @@ class Model:
             row.append((row[-1] + 1) % VOCABULARY)
             if row[-1] in options["eos_token_id"]:
                 break
-        emitted = row[tokens.size :]
-        for start in range(0, len(emitted), PER_STEP):
-            seen.put(np.array(emitted[start : start + PER_STEP]))
+        for start in range(tokens.size, len(row), PER_STEP):
+            new = row[:start] if start == tokens.size else row[start - 1 : start]
+            drafts = [row[start], *[row[start]] * 2] if DRAFTS & set(options) else []
+            for hook in self.hooks:
+                hook(self, (), {"input_ids": np.array([new + drafts])})
+            seen.put(np.array(row[start : start + PER_STEP]))
         seen.end()
         return np.array([row])
 
@@ -136,14 +148,26 @@ def test_an_assistant_drafts_a_constant_number():
     assert sent["assistant_ensemble_weight"] == 0.5
 
 
-def test_what_each_step_emitted_is_told_and_what_it_drafted_where_that_is_known():
-    plain, looking = TransformersEngine(Path("m")), TransformersEngine(Path("m"), lookup=True)
-    assisted = TransformersEngine(Path("m"), draft=Path("d"), draft_tokens=3)
-    said = [
-        asyncio.run(engine.complete(request(n=2, max_tokens=5))).speculation for engine in (plain, looking, assisted)
-    ]
-    steps = {"emitted_per_step": [[2, 2, 1]] * 2}
-    assert said == [None, steps, {**steps, "drafted_per_step": [[3, 2, 0]] * 2}]
+def test_what_each_step_drafted_accepted_and_emitted_is_told():
+    for engine in (TransformersEngine(Path("m"), lookup=True), TransformersEngine(Path("m"), draft=Path("d"))):
+        response = asyncio.run(engine.complete(request(n=2, max_tokens=5)))
+        assert response.speculation == {"emitted_per_step": [[2, 2, 1]] * 2, "drafted_per_step": [[3, 3, 3]] * 2}
+        steps = Steps(drafted=(3, 3, 3), accepted=(1, 1, 1), emitted=(2, 2, 1), ragged=0, mixed=0)
+        assert [completion.steps for completion in response.completions] == [steps] * 2
+
+
+def test_no_hook_is_left_behind():
+    engine = TransformersEngine(Path("m"), lookup=True)
+    asyncio.run(engine.complete(request()))
+    with pytest.raises(EngineFailure):
+        asyncio.run(engine.complete(request(sampling=Sampling(top_p=0.123))))
+    assert engine._model.hooks == []
+
+
+def test_plain_decoding_drafts_nothing():
+    response = asyncio.run(TransformersEngine(Path("m")).complete(request()))
+    assert response.speculation is None
+    assert response.completions[0].steps.drafted == (0, 0)
 
 
 def test_the_law_is_the_models_raw_one():
