@@ -88,8 +88,17 @@ def runs(subject: str, plain: str, title: str, *, repaired: bool) -> Iterator[Ru
     yield Run(title=title, suite="one-token", options=options, expected={"LAW1": "inconclusive"})
     yield Run(title=title, suite="greedy", options=options, expected={"GRD1": "conforms"})
     yield Run(title=title, suite="traffic", options=options, expected={"GRD1": verdict})
-    if repaired:  # top_k ends the wheel
+    if repaired:
         yield Run(title=title, suite="law-16", options=options, expected={"LAW1": verdict})
+    elif title.startswith("draft model, greedy"):  # last, for top_k ends the wheel
+        yield dying(subject, plain)
+
+
+def _subjects() -> Iterator[tuple[str, dict[str, object], bool]]:
+    """Yield each speculating server's title, how it drafts, and whether it is repaired."""
+    for name, drafting in DRAFTING.items():
+        yield f"{name}, as the wheel is", drafting, False
+        yield f"{name}, repaired", drafting, True
 
 
 def _options(subject: str, plain: str) -> dict[str, object]:
@@ -103,18 +112,14 @@ def _options(subject: str, plain: str) -> dict[str, object]:
 
 
 def main(folder: Path, only: str = "") -> int:
-    """Run them all; return the exit code."""
+    """Run them all, or those whose name holds a text; return the exit code."""
     wrong = 0
-    with served(folder) as plain:
-        for name, drafting in DRAFTING.items():
-            for repaired in (False, True):
-                title = f"{name}, {'repaired' if repaired else 'as the wheel is'}"
-                if any(only in run.name for run in runs("", "", title, repaired=repaired)):
-                    with served(folder, drafting, repaired=repaired) as subject:
-                        wrong += carry_out(runs(subject, plain, title, repaired=repaired), only)
-        if only in DYING:
-            with served(folder, DRAFTING["draft model, greedy"]) as subject:
-                wrong += carry_out([dying(subject, plain)])
+    wanted = [one for one in _subjects() if any(only in run.name for run in runs("", "", one[0], repaired=one[2]))]
+    if wanted:
+        with served(folder) as plain:
+            for title, drafting, repaired in wanted:
+                with served(folder, drafting, repaired=repaired) as subject:
+                    wrong += carry_out(runs(subject, plain, title, repaired=repaired), only)
     if only in DOCTOR:
         with served(folder, DRAFTING["draft model, greedy"], repaired=True) as subject:
             wrong += doctor(subject)
@@ -129,7 +134,7 @@ def dying(subject: str, plain: str) -> Run:
 
 def doctor(subject: str) -> int:
     """Print what `specaudit doctor` says of a server; return 1 where it could not."""
-    words = ["doctor", "--endpoint", f"{subject}/v1", "--metrics", f"{subject}/metrics"]
+    words = ["doctor", "--endpoint", f"{subject}/v1", "--metrics", f"{subject}/metrics", "--timeout", "300"]
     print(f"\n{DOCTOR}\n\n$ specaudit {' '.join(words)}", flush=True)
     return int(subprocess.run([sys.executable, "-m", "specaudit", *words], check=False).returncode != 0)
 
