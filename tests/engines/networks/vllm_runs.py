@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -29,12 +30,20 @@ DRAFTING = {
 }
 DYING = "top_k, draft model, as the wheel is"
 DOCTOR = "doctor, greedy draft model, repaired"
-START_SECONDS = 1200
+START_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that was started."""
+
+    address: str
+    process: "subprocess.Popen[bytes]"
 
 
 @contextmanager
-def served(folder: Path, drafting: dict[str, object] | None = None, *, repaired: bool = False) -> Iterator[str]:
-    """Serve the target; give its address once it answers."""
+def served(folder: Path, drafting: dict[str, object] | None = None, *, repaired: bool = False) -> Iterator[Server]:
+    """Start to serve the target; it answers once `ready` returns."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -61,22 +70,30 @@ def served(folder: Path, drafting: dict[str, object] | None = None, *, repaired:
         ) as process,
     ):
         try:
-            address = f"http://127.0.0.1:{port}"
-            _wait(address, process)
-            yield address
+            yield Server(address=f"http://127.0.0.1:{port}", process=process)
         finally:
             process.terminate()
 
 
-def _wait(address: str, process: "subprocess.Popen[bytes]") -> None:
+def ready(*servers: Server) -> None:
+    """Wait until servers answer that were started together.
+
+    Raises:
+        TimeoutError: one ended, or takes too long.
+    """
     ends = time.monotonic() + START_SECONDS
-    while time.monotonic() < ends and process.poll() is None:
-        try:
-            if httpx.get(f"{address}/health", timeout=2).is_success:
-                return
-        except httpx.HTTPError:
+    for server in servers:
+        while not _answers(server.address):
+            if server.process.poll() is not None or time.monotonic() > ends:
+                raise TimeoutError(f"no server at {server.address}; its log is kept beside the models")
             time.sleep(1)
-    raise TimeoutError(f"no server at {address} after {START_SECONDS} s; its log is kept beside the models")
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/health", timeout=2).is_success
+    except httpx.HTTPError:
+        return False
 
 
 def runs(subject: str, plain: str, title: str, *, repaired: bool) -> Iterator[Run]:
@@ -119,10 +136,12 @@ def main(folder: Path, only: str = "") -> int:
         with served(folder) as plain:
             for title, drafting, repaired in wanted:
                 with served(folder, drafting, repaired=repaired) as subject:
-                    wrong += carry_out(runs(subject, plain, title, repaired=repaired), only)
+                    ready(plain, subject)
+                    wrong += carry_out(runs(subject.address, plain.address, title, repaired=repaired), only)
     if only in DOCTOR:
         with served(folder, DRAFTING["draft model, greedy"], repaired=True) as subject:
-            wrong += doctor(subject)
+            ready(subject)
+            wrong += doctor(subject.address)
     return 1 if wrong else 0
 
 
