@@ -139,7 +139,7 @@ def _judge(evidence: Evidence, check_id: str, rejected: int) -> Finding:
         finding,
         verdict=Verdict.INCONCLUSIVE,
         summary=f"Collecting ended {got}. {stop.why}",
-        notes=(*finding.notes, f"of the part that was collected: {finding.summary}"),
+        notes=(*finding.notes, f"of the part that was collected: {finding.summary.removesuffix('.')}"),
         next_step=stop.hint,
     )
 
