@@ -28,11 +28,12 @@ def runs(folder: Path) -> Iterator[Run]:
     target, draft = str(folder / "target"), str(folder / "draft")
     lookup = {"engine": "transformers", "target": target, "speculation": "lookup"}
     # As many drafts as transformers looks up by itself: the more there are, the further a release goes past the cap.
+    # 5.24 was not seen to draft as far as that, so that nothing is said of how it would cut a block there.
     yield Run(
         title=f"prompt lookup, K = 10, transformers {transformers.__version__}",
         suite="ends",
         options={**lookup, "draft_tokens": 10},
-        expected={"GRD3": "violates" if transformers.__version__ == PAST_THE_CAP else "conforms"},
+        expected={"GRD3": "violates" if transformers.__version__ == PAST_THE_CAP else "inconclusive"},
     )
     if transformers.__version__ == PAST_THE_CAP:
         return
