@@ -11,7 +11,7 @@ only.
 Mutants are asked as in the full kill matrix (`specaudit.calibrate.matrix.SETTINGS`, with the sampling parameters
 without which a fault is none), but for what LESS says. What is right never ends early, and what needs more evidence
 than a level has seldom does: there the sizes are those of SPARING. So are those of LAW3 at `sampled`, where every token
-that is judged is a request.
+that is judged is a request, unless a fault is known to need more.
 
 The rows are kept in DIR/rows.jsonl and found again when it is run once more; so is the evidence of every audit that did
 not come out as it should. Names choose mutants and controls; without any it is all of them. With --kept nothing is
@@ -133,8 +133,8 @@ def sizes(subject: str, check: str, level: str) -> Mapping[str, Any]:
     """Return a check's settings for a subject at a level of evidence."""
     if not subject.startswith("mutant:") or not told_enough(subject, level):
         return SPARING.get(check, {})
-    if (check, level) == ("LAW3", "sampled"):
-        return {**SPARING[check], **CLOSER.get((plain(subject), check), {})}
+    if (check, level) == ("LAW3", "sampled") and (plain(subject), check) not in CLOSER:
+        return SPARING[check]
     return {**settings_of(subject, check, level), **LESS.get(check, {})}
 
 
