@@ -142,14 +142,17 @@ class TransformersEngine:
             answers = [self._drawn(prompt, request.seed + choice, options) for choice in range(request.n)]
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             raise _failure(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
-        completions = tuple(self._completion(prompt, tokens, trace.steps(), request) for tokens, trace in answers)
+        steps = [trace.steps() for _, trace in answers]
+        completions = tuple(
+            self._completion(prompt, tokens, told, request) for (tokens, _), told in zip(answers, steps, strict=True)
+        )
         return Response(
             completions=completions,
             prompt_token_ids=prompt,
             scores=self._scores(prompt, request),
             prompt_tokens=len(prompt),
             completion_tokens=sum(len(tokens) for tokens, _ in answers),
-            speculation=_speculation([trace for _, trace in answers]) if self._drafts else None,
+            speculation=_speculation([trace.emitted for _, trace in answers], steps) if self._drafts else None,
         )
 
     def _encoded(self, request: Request) -> tuple[int, ...]:
@@ -227,10 +230,9 @@ class TransformersEngine:
         return raw(np.asarray(logits.float()))
 
 
-def _speculation(traces: list[Trace]) -> dict[str, Any]:
+def _speculation(emitted: list[list[int]], steps: list[Steps | None]) -> dict[str, Any]:
     """What each step of each choice emitted, and how many drafts it had where that was seen."""
-    told: dict[str, Any] = {"emitted_per_step": [trace.emitted for trace in traces]}
-    steps = [trace.steps() for trace in traces]
+    told: dict[str, Any] = {"emitted_per_step": emitted}
     if None not in steps:
         told["drafted_per_step"] = [list(one.drafted) for one in steps if one is not None]
     return told
