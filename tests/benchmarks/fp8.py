@@ -19,11 +19,10 @@ from time import perf_counter
 
 from specaudit.audit.suites import load_suite
 from specaudit.calibrate.drive import HIDDEN, Level, drive, tokens_of
-from specaudit.calibrate.subjects import DRAFT_TOKENS, decoder, full_precision_of, reference_of
+from specaudit.calibrate.subjects import decoder, full_precision_of, reference_of
 from specaudit.checks import registry
 from specaudit.checks.interface import budget_of
 from specaudit.decoding.decoder import SpeculativeDecoder
-from specaudit.decoding.worlds import WORLDS
 from specaudit.engines.reference import ReferenceEngine
 from specaudit.model.finding import Finding
 from specaudit.model.plan import Arm, Role
@@ -39,7 +38,7 @@ SUBJECTS: Mapping[str, str] = {
     "mutant:fp8-q-declared-bf16": "mutant:fp8-q-declared-bf16",
     MISMATCH: "control:fp8-target",
 }
-"""By the name in the table."""
+"""By the name in the table; the first is the correct decoder of the world in which late-kv is at home."""
 
 LEVELS: tuple[Level, ...] = ("scored", "sampled")
 CHECKS = ("LAW6", "LAW1")
@@ -50,12 +49,8 @@ ROLES: tuple[Role, ...] = ("subject", "reference", "full-precision")
 def engines(name: str) -> dict[Role, SpeculativeDecoder]:
     """Return the decoders of all arms."""
     subject = SUBJECTS[name]
-    if name == PLAIN:
-        arms = [SpeculativeDecoder(WORLDS["transformer8"], draft_tokens=k) for k in (DRAFT_TOKENS, 0, 0)]
-    else:
-        full = full_precision_of(subject)
-        arms = [decoder(subject), full_precision_of(subject) if name == MISMATCH else reference_of(subject), full]
-    return dict(zip(ROLES, arms, strict=True))
+    reference = full_precision_of(subject) if name == MISMATCH else reference_of(subject)
+    return dict(zip(ROLES, (decoder(subject), reference, full_precision_of(subject)), strict=True))
 
 
 def audit(name: str, check_id: str, level: Level, seed: int) -> tuple[Finding, dict[str, int], float]:
