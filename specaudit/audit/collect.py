@@ -67,7 +67,7 @@ class Collector:
         self._shard = shard
         self._tokenized: dict[tuple[Role, str], tuple[int, ...] | None] = {}
         self._failures: dict[Role, int] = dict.fromkeys(engines, 0)  # by the role whose engine is asked
-        self._answered: dict[Role, str] = {}  # what was answered last, and when
+        self._answered: dict[Role, tuple[str, int, datetime]] = {}  # stage and slot of the last answer, and when
         self._slowed: set[Role] = set()
 
     async def collect(self, stage: Stage) -> None:
@@ -141,7 +141,7 @@ class Collector:
             self._stop_if_dead(stage, task, failure)
         else:
             self._failures[task.planned.engine] = 0
-            self._answered[task.planned.engine] = f"request {task.slot + 1} of stage {stage.name}, at {_now()}"
+            self._answered[task.planned.engine] = stage.name, task.slot, datetime.now(UTC)
             self._listener(RequestEnded(answered=True, tokens=response.received, spent=self._ledger.spent))
 
     def _stop_if_dead(self, stage: Stage, task: _Task, failure: EngineFailure) -> None:
@@ -152,10 +152,9 @@ class Collector:
         did = "refuses what is asked of it" if refuses else "stopped answering"
         hint = "specaudit run --resume DIR, when it answers again"
         last = self._answered.get(arm)
-        before = f"Its last answer was to {last}." if last else "It has answered nothing since collecting began."
+        before = f"Its last answer was to {_at(*last)}." if last else "It has answered nothing since collecting began."
         raise CouldNotTest(
-            f"The {arm} {did} at request {task.slot + 1} of stage {stage.name}, at {_now()}: "
-            f"{failure.failure.message} {before}",
+            f"The {arm} {did} at {_at(stage.name, task.slot, datetime.now(UTC))}: {failure.failure.message} {before}",
             hint="Leave the check out with --ignore, or change its requests in the suite" if refuses else hint,
         ) from failure
 
@@ -255,6 +254,10 @@ def _reads_again(reading: SnapshotEntry | None, *, unchanged: bool) -> bool:
 def _counters(page: str) -> list[str]:
     """The lines that move only when tokens are generated; process times and page counts move by being read."""
     return [line for line in page.splitlines() if "token" in line and not line.startswith("#")]
+
+
+def _at(stage: str, slot: int, when: datetime) -> str:
+    return f"request {slot + 1} of stage {stage}, at {when.isoformat(timespec='milliseconds')}"
 
 
 def _now() -> str:

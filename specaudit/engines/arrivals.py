@@ -1,9 +1,8 @@
-"""When the pieces of an answer came."""
+"""When a stream says its first word."""
 
 import time
-from collections.abc import AsyncIterator
 
-import httpx
+import aiohttp
 import msgspec
 
 from specaudit.engines.sse import payloads
@@ -12,39 +11,24 @@ _TEXTS = ("text", "content", "reasoning_content", "reasoning", "token_ids", "tok
 """Fields of a stream's event that hold something generated."""
 
 
-class Arrivals(httpx.AsyncByteStream):
-    """Notes when each piece of a body comes; made when the request is sent."""
+async def read_as_it_comes(stream: aiohttp.StreamReader, began: float) -> tuple[bytes, float | None]:
+    """Return the body of a stream, and the seconds until an event of it said something.
 
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
-        self._body = bytearray()
-        self._pieces: list[tuple[float, int]] = []
-        self._stream: httpx.AsyncByteStream | None = None
+    Role and usage alone say nothing.
 
-    def watched(self, stream: httpx.AsyncByteStream) -> "Arrivals":
-        """Read a stream through this one."""
-        self._stream = stream
-        return self
+    Args:
+        stream: the body.
+        began: when the request was sent, by `time.perf_counter`.
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        assert self._stream is not None
-        async for piece in self._stream:
-            self._body += piece
-            self._pieces.append((time.perf_counter() - self._began, len(self._body)))
-            yield piece
-
-    async def aclose(self) -> None:
-        """Close the stream that is read."""
-        if self._stream is not None:
-            await self._stream.aclose()
-
-    def first(self) -> float | None:
-        """Return the seconds until an event said something; role and usage alone say nothing."""
-        for seconds, length in self._pieces:
-            events = payloads(self._body[:length].decode(errors="ignore"))
-            if any(_says_something(event) for event in events):
-                return round(seconds, 6)
-        return None
+    Raises:
+        aiohttp.ClientError: it broke off.
+    """
+    body, first = bytearray(), None
+    async for piece in stream.iter_any():
+        body += piece
+        if first is None and any(map(_says_something, payloads(body.decode(errors="ignore")))):
+            first = round(time.perf_counter() - began, 6)
+    return bytes(body), first
 
 
 def _says_something(event: str) -> bool:

@@ -1,55 +1,80 @@
 """The way to a server: the proxy that the environment names, and the certificates that are trusted."""
 
 import base64
+import os
 import ssl
 from pathlib import Path
+from typing import NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
-import httpx
+import certifi
+from yarl import URL
 
 from specaudit.engines.addresses import public_address
 from specaudit.model.errors import UsageError
 
 
-def trusted(ca_file: Path | None) -> ssl.SSLContext | bool:
-    """Return the certificates that are trusted: the usual ones, or those of a file in PEM.
+def trusted(ca_file: Path | None) -> ssl.SSLContext:
+    """Return the certificates that are trusted: those of a file in PEM, or the usual ones.
+
+    These are what `SSL_CERT_FILE` or `SSL_CERT_DIR` names, and Mozilla's where neither does, since a system need not
+    have any.
 
     Raises:
         UsageError: the file cannot be read.
     """
-    if ca_file is None:
-        return True
+    if ca_file is None and any(map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))):
+        return ssl.create_default_context()
     try:
-        return ssl.create_default_context(cafile=str(ca_file))
+        return ssl.create_default_context(cafile=ca_file or certifi.where())
     except (OSError, ssl.SSLError) as error:
         why = "it holds no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror
         raise UsageError(f"The file of certificates {ca_file} cannot be read: {why}.", hint="--ca-file PATH") from error
 
 
-def proxy_to(url: httpx.URL) -> httpx.Proxy | None:
+class Proxy(NamedTuple):
+    """A proxy, and what is sent to it alone."""
+
+    url: URL
+    headers: dict[str, str]
+
+
+def proxy_to(url: URL) -> Proxy | None:
     """Return the proxy that HTTP_PROXY or HTTPS_PROXY names, unless NO_PROXY spares the address.
 
     Raises:
         UsageError: what is named is no proxy.
     """
     address = getproxies().get(url.scheme)
-    if not address or proxy_bypass(f"{url.host}:{url.port}" if url.port else url.host):
+    if not address or proxy_bypass(f"{url.host}:{url.port}" if url.explicit_port else str(url.host)):
         return None
-    try:
-        proxy = httpx.Proxy(address if "://" in address else f"http://{address}")
-    except (ValueError, httpx.InvalidURL) as error:
+    proxy = web_address(address if "://" in address else f"http://{address}")
+    if proxy is None:
         raise UsageError(
             f"{url.scheme.upper()}_PROXY names no proxy that can be used: {public_address(address)}.",
             hint=f"export {url.scheme.upper()}_PROXY=http://HOST:PORT",
-        ) from error
-    if proxy.auth is None:
-        return proxy
-    basic = base64.b64encode(":".join(proxy.auth).encode()).decode()
-    return httpx.Proxy(proxy.url, headers={"Authorization": f"Basic {basic}"})  # aiohttp sends it to the proxy only
+        )
+    basic = basic_of(proxy)
+    return Proxy(proxy.with_user(None), {"Authorization": f"Basic {basic}"} if basic else {})
 
 
-def credentials(proxy: httpx.Proxy | None) -> tuple[str, ...]:
+def credentials(proxy: Proxy | None) -> tuple[str, ...]:
     """Return what is secret about a proxy: user name, password, and the two as they are sent."""
-    basic = "" if proxy is None else proxy.headers.get("authorization", "").removeprefix("Basic ")
+    basic = "" if proxy is None else proxy.headers.get("Authorization", "").removeprefix("Basic ")
     user, _, password = base64.b64decode(basic).decode().partition(":")
     return user, password, basic
+
+
+def web_address(address: str) -> URL | None:
+    """Read an http(s) address; None where it is none."""
+    try:
+        url = URL(address)
+    except ValueError:
+        return None
+    return url if url.scheme in ("http", "https") and url.host else None
+
+
+def basic_of(url: URL) -> str:
+    """Return user name and password of an address as Basic authorization sends them; nothing where it has none."""
+    pair = f"{url.user or ''}:{url.password or ''}"
+    return "" if pair == ":" else base64.b64encode(pair.encode()).decode()

@@ -4,19 +4,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import aiohttp
-import httpx
+from aiohttp.http_exceptions import ContentEncodingError
 
 from specaudit.model.entries import Failure
 
 
 def broken_off(error: Exception, where: str) -> Failure:
-    """Say why there is no answer, and whether the server may have worked on one.
-
-    The transport files every broken connection under httpx.ConnectTimeout, whether or not the request had gone
-    out; only aiohttp's own exception, the cause, tells.
-    """
-    cause = error.__cause__ if isinstance(error, httpx.TransportError) and error.__cause__ else error
-    match cause:
+    """Say why there is no answer, and whether the server may have worked on one."""
+    match error:
         case aiohttp.ClientConnectorCertificateError():
             return Failure(reason="connect", message=f"The certificate of {where} is not trusted.", lost=False)
         case aiohttp.ClientConnectorSSLError():
@@ -27,11 +22,11 @@ def broken_off(error: Exception, where: str) -> Failure:
             )
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             return Failure(reason="connect", message=f"Nothing answers at {where}.", lost=False)
-        case aiohttp.InvalidURL() | httpx.InvalidURL() | httpx.UnsupportedProtocol() | UnicodeError():
+        case aiohttp.InvalidURL() | UnicodeError():
             return Failure(reason="connect", message=f"{where!r} is not an http(s) address.", lost=False)
         case aiohttp.ServerTimeoutError():
             return Failure(reason="timeout", message=f"{where} did not finish its answer in time.", lost=True)
-        case httpx.DecodingError():
+        case aiohttp.ClientPayloadError(__cause__=ContentEncodingError()):
             return garbled(f"{where} answered with something that cannot be decompressed.")
         case aiohttp.ClientResponseError():
             return garbled(f"{where} answered with something that is not HTTP.")

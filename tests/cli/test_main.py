@@ -61,7 +61,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", HELP, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     loaded = {name.split(".")[0] for name in json.loads(done.stderr)}
-    heavy = {"numpy", "scipy", "rich", "httpx", "aiohttp", "msgspec", "prometheus_client", "starlette", "uvicorn"}
+    heavy = {"numpy", "scipy", "rich", "aiohttp", "msgspec", "prometheus_client", "starlette", "uvicorn"}
     assert loaded.isdisjoint(heavy)
 
 

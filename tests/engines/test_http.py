@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from specaudit.engines.http import HttpClient
 from specaudit.engines.interface import Access, EngineFailure
 from specaudit.model.errors import CouldNotTest, UsageError
+from specaudit.model.record import to_json
 from tests.engines.serving import closed_address, complete, failure, raw, read_request, recorded, text
 
 KEY = "sk-Very/secret+key=="
@@ -429,6 +430,41 @@ class TestConnections:
         lost = failed_raw(behave, timeout=0.1)
         assert lost.message.endswith("did not finish its answer in time.")
         assert (lost.reason, lost.lost) == ("timeout", True)
+
+    @pytest.mark.parametrize("status", [200, 418])
+    def test_bytes_in_a_head_that_are_no_utf_8_are_marked(self, status):
+        body = b"{}" if status == 200 else b""
+
+        async def behave(reader, writer):
+            await read_request(reader)
+            head = b"HTTP/1.1 %d caf\xe9\r\nx-cache: caf\xe9\r\ncontent-length: %d\r\n\r\n" % (status, len(body))
+            writer.write(head + body)
+            await writer.drain()
+
+        async def use():
+            async with raw(behave) as address:
+                client = HttpClient(address, Access(timeout=5))
+                try:
+                    return (await client.post("completions", {})).cache, (await client.get_page()).headers["x-cache"]
+                except EngineFailure as failure:
+                    return failure.failure.message.partition("answered ")[2]
+                finally:
+                    await client.close()
+
+        said = asyncio.run(use())
+        assert said == (("x-cache: caf\ufffd", "caf\ufffd") if status == 200 else "418: caf\ufffd.")
+        assert json.loads(to_json(said)) in (said, list(said))
+
+    def test_cookies_are_not_sent_back(self, odd):
+        server = odd(models=JSONResponse({}, headers={"set-cookie": "replica=2"}))
+
+        async def twice(client):
+            await client.get_json("models")
+            await client.get_json("models")
+
+        using(server.address.replace("127.0.0.1", "localhost"), twice)  # aiohttp's jar takes none from an IP address
+        assert len(server.headers) == 2
+        assert not any("cookie" in head for head in server.headers)
 
     def test_a_broken_connection_is_not_used_again(self):
         async def use():

@@ -2,8 +2,8 @@
 
 import asyncio
 
-import httpx
 import pytest
+from yarl import URL
 
 from specaudit.engines.http import HttpClient
 from specaudit.engines.interface import Access, EngineFailure
@@ -66,13 +66,36 @@ class TestProxies:
         head = self.asked_through(monkeypatch, "http://far-away.invalid/v1", user="me:secret@")
         assert "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in head
 
+    def test_a_tunnel_is_asked_for_with_the_password(self, monkeypatch):
+        heads = []
+
+        async def behave(reader, writer):
+            heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+            await writer.drain()
+
+        async def use():
+            async with raw(behave) as address:
+                monkeypatch.setenv("HTTPS_PROXY", address.removesuffix("/v1").replace("//", "//me:secret@"))
+                client = HttpClient("https://far-away.invalid/v1", Access(api_key="sk-0123456789", timeout=5))
+                try:
+                    await client.get_json("models")
+                finally:
+                    await client.close()
+
+        with pytest.raises(EngineFailure, match=r"The proxy on the way to .* does not let through"):
+            asyncio.run(use())
+        assert heads[0].startswith("CONNECT far-away.invalid:443 HTTP/1.1\r\n")
+        assert "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in heads[0]
+        assert "sk-0123456789" not in heads[0]
+
     def test_an_address_may_be_spared(self, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
         monkeypatch.setenv("NO_PROXY", "here.example,127.0.0.1")
-        assert proxy_to(httpx.URL("http://here.example/v1")) is None
-        assert proxy_to(httpx.URL("http://127.0.0.1:8000/v1")) is None
-        assert proxy_to(httpx.URL("https://there.example/v1")) is None
-        assert str(proxy_to(httpx.URL("http://there.example/v1")).url) == "http://127.0.0.1:9"
+        assert proxy_to(URL("http://here.example/v1")) is None
+        assert proxy_to(URL("http://127.0.0.1:8000/v1")) is None
+        assert proxy_to(URL("https://there.example/v1")) is None
+        assert str(proxy_to(URL("http://there.example/v1")).url) == "http://127.0.0.1:9"
 
     def test_one_that_is_not_there_is_a_sentence(self, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", closed_address().removesuffix("/v1"))
@@ -84,7 +107,7 @@ class TestProxies:
 
     def test_a_name_without_scheme_will_do(self, monkeypatch):
         monkeypatch.setenv("HTTPS_PROXY", "me:secret@proxy.example:3128")
-        proxy = proxy_to(httpx.URL("https://there.example/v1"))
+        proxy = proxy_to(URL("https://there.example/v1"))
         assert str(proxy.url) == "http://proxy.example:3128"
         assert credentials(proxy) == ("me", "secret", "bWU6c2VjcmV0")
         assert not any(credentials(None))
@@ -92,7 +115,7 @@ class TestProxies:
     def test_what_is_no_proxy_is_said_without_its_password(self, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", "ftp://me:secret@proxy.example")
         with pytest.raises(UsageError) as caught:
-            proxy_to(httpx.URL("http://there.example/v1"))
+            proxy_to(URL("http://there.example/v1"))
         assert caught.value.message == "HTTP_PROXY names no proxy that can be used: ftp://proxy.example."
 
 
