@@ -6,6 +6,7 @@ VLLM_PYTHON=/path/to/python tests/engines/run.sh vllm      # vLLM in an environm
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -160,4 +161,5 @@ def doctor(subject: str) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that no server is left running
     sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
