@@ -118,7 +118,7 @@ def check_adapter(engine: Engine, *, form: Form | None = None) -> Report:
 
     The findings: `probe` (what it reveals fits together), `cap`, `choices`, `tokens`, `logprobs` (what comes is what
     the capabilities tell), `greedy` (temperature 0 is sent), `failures` (what cannot be answered is an EngineFailure
-    with a sentence), and of an engine behind a form, a finding for each sampling parameter: it changes what is sent or
+    with a sentence), and of an engine behind a form, a finding for each parameter: it changes what is sent or
     is objected to, so that no default of the server ever decides in silence.
 
     Args:

@@ -35,6 +35,7 @@ _HARMLESS = (
     "stop_token_ids",
     "stop",
     "min_tokens",
+    "grammar",
 )
 """Fields whose refusal leaves the law alone, or is told in a sentence of its own by the check that wants them."""
 

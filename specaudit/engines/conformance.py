@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import pairwise
 from math import exp
+from typing import Any
 
 import msgspec
 
@@ -29,8 +30,20 @@ CHANGED: dict[str, Sampling] = {
     "logit_bias": Sampling(logit_bias=((1, 1.0),)),
     "bad_words": Sampling(bad_words=(("a",),)),
     "allowed_token_ids": Sampling(allowed_token_ids=(1, 2)),
+    "grammar": Sampling(grammar="[ab]*"),
 }
 """Each parameter by itself, away from its neutral value."""
+
+ASKED: dict[str, Any] = {
+    "seed": 2,
+    "n": 2,
+    "max_tokens": 6,
+    "stop": ("a",),
+    "stop_token_ids": (1,),
+    "min_tokens": 3,
+    "logprobs": 2,
+}
+"""What else a request may ask for, each by itself, otherwise than the plain one."""
 
 Rule = Callable[[Engine, Capabilities], Awaitable[str]]
 """Returns what is wrong in a sentence, nothing where all is well."""
@@ -61,17 +74,21 @@ async def examine_adapter(engine: Engine) -> AsyncIterator[Finding]:
 
 
 def examine_form(form: Form) -> Iterator[Finding]:
-    """Yield a finding for each sampling parameter: it changes what is sent, or is objected to, and is always sent."""
+    """Yield a finding for each parameter: it changes what is sent or is objected to, and is sent where neutral, too."""
     manner = Manner(model="m", form=form)
     plain = _request(Sampling())
-    sent = manner.body(form.fields(plain, manner))
-    for name, sampling in CHANGED.items():
-        request = msgspec.structs.replace(plain, sampling=sampling)
-        objection = form.objection(request, manner)
-        if not objection and manner.body(form.fields(request, manner)) == sent:
-            yield _finding(f"parameter {name}", f"{name} changes nothing of what is sent, and nothing objects to it")
-        else:
-            yield _finding(f"parameter {name}", "")
+    fields = form.fields(plain, manner)
+    sent = manner.body(fields)
+    changes = {name: {"sampling": sampling} for name, sampling in CHANGED.items()}
+    changes |= {name: {name: value} for name, value in ASKED.items()}
+    for name, change in changes.items():
+        request = msgspec.structs.replace(plain, **change)
+        wrong = ""
+        if not form.objection(request, manner) and manner.body(form.fields(request, manner)) == sent:
+            wrong = f"{name} changes nothing of what is sent, and nothing objects to it"
+        elif form.neutral.get(name) is not None and name not in fields:
+            wrong = f"{name} is left out where it is neutral, so that the server's default decides"
+        yield _finding(f"parameter {name}", wrong)
 
 
 def _request(sampling: Sampling, **changes: object) -> Request:

@@ -41,6 +41,18 @@ NAME = "llama.cpp"
 SAMPLERS = ("penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature")
 """Its default order, which a server's options may change unless a request names it."""
 
+_UNKNOWN_IN_CHAT = (
+    "return_token_ids",
+    "return_tokens_as_token_ids",
+    "bad_words",
+    "allowed_token_ids",
+    "grammar",
+    "stop_token_ids",
+    "min_tokens",
+    "prompt_logprobs",
+)
+"""Ignored in silence there; its own grammars are no regular expressions."""
+
 NEUTRAL: Mapping[str, Any] = {
     "temperature": 1.0,
     "top_p": 1.0,
@@ -195,7 +207,7 @@ def form(api: Api, options: Mapping[str, Any] | None = None) -> Form:
         engine=NAME,
         neutral=NEUTRAL,
         names={"repetition_penalty": "repeat_penalty"},
-        unknown=frozenset({"return_token_ids", "return_tokens_as_token_ids", "bad_words", "allowed_token_ids"}),
+        unknown=frozenset(_UNKNOWN_IN_CHAT),
         further={**changed, "samplers": (*SAMPLERS, *adaptive)},
         tells_law=CompletionForm(options=options or {}).tells_law,
     )

@@ -7,7 +7,7 @@ them. Those that a server answers with an error are not sent to it, and are part
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,11 @@ and those made after it take `date_string`; vLLM, SGLang and llama.cpp hand `cha
 _PATHS: dict[Api, str] = {"completions": "completions", "chat": "chat/completions"}
 
 
+def structured_outputs(pattern: str) -> Fields:
+    """Ask for a text that follows a regular expression, as vLLM takes it."""
+    return {"structured_outputs": {"regex": pattern}}
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpenAIForm:
     """OpenAI's interface as one engine has it."""
@@ -67,11 +72,14 @@ class OpenAIForm:
     engine: str = "openai"
     neutral: Mapping[str, Any] = field(default_factory=lambda: NEUTRAL)
     unknown: frozenset[str] = frozenset()
-    """Fields that the engine does not have, and that are not sent."""
+    """Fields that the engine does not have, or takes for something else: they are not sent, and who needs them is
+    told so. Servers ignore in silence what they do not know."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The engine's own names of fields."""
     further: Mapping[str, Any] = field(default_factory=dict)
     """Parameters of this engine alone, with the values that change nothing."""
+    grammar: Callable[[str], Fields] = structured_outputs
+    """How it takes a regular expression, unless `grammar` is among the unknown."""
     tells_law: bool = True
 
     @property
@@ -89,8 +97,7 @@ class OpenAIForm:
             return "Bad words go to a server as text, and this request gives them as token ids."
         if manner.api == "chat" and not isinstance(request.prompt, str):
             return "A conversation is text, and this request's prompt is token ids."
-        missing = [name for name in request.sampling.changed if name in self.unknown] if self.unknown else []
-        missing += ["prompt_logprobs"] if request.score_from is not None and "prompt_logprobs" in self.unknown else []
+        missing = [name for name in _needed(request) if name in self.unknown] if self.unknown else []
         return f"{self.engine} has no {', '.join(missing)}, which this request needs." if missing else ""
 
     def fields(self, request: Request, manner: Manner) -> Fields:
@@ -155,8 +162,18 @@ class OpenAIForm:
         if sampling.allowed_token_ids is not None:
             fields["allowed_token_ids"] = sampling.allowed_token_ids
         if sampling.grammar is not None:
-            fields["structured_outputs"] = {"regex": sampling.grammar}
+            fields |= self.grammar(sampling.grammar)
         return fields
+
+
+def _needed(request: Request) -> Iterator[str]:
+    """Fields without which another thing would be asked."""
+    yield from request.sampling.changed
+    yield from (name for name in ("stop", "stop_token_ids", "min_tokens") if getattr(request, name))
+    if request.n > 1:
+        yield "n"
+    if request.score_from is not None:
+        yield "prompt_logprobs"
 
 
 def _prompt(request: Request, api: Api) -> Fields:

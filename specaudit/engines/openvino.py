@@ -28,7 +28,7 @@ MAX_CHOICES = 256
 _EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 _PIPELINE = {**_EXACT, "KV_CACHE_PRECISION": "f32"}
 _NGRAM = 3
-_NOT_HAD = ("logit_bias", "bad_words", "allowed_token_ids", "stop")
+_NOT_HAD = ("logit_bias", "bad_words", "allowed_token_ids", "grammar", "stop")
 
 
 def build(arm: Arm, access: Access) -> "OpenVINOEngine":

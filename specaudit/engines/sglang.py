@@ -35,7 +35,7 @@ FURTHER: Mapping[str, Any] = {
 }
 
 _SAMPLING = (*NEUTRAL, "max_new_tokens", "min_new_tokens", "stop", "stop_token_ids", "logit_bias", "n", "ignore_eos")
-_PARAMETERS = frozenset({*_SAMPLING, "sampling_seed", *FURTHER})
+_PARAMETERS = frozenset({*_SAMPLING, "sampling_seed", "regex", *FURTHER})
 """What stands under `sampling_params`."""
 
 
@@ -84,6 +84,8 @@ class GenerateForm:
         }
         if sampling.logit_bias:
             fields["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
+        if sampling.grammar is not None:
+            fields |= _regex(sampling.grammar)
         if request.stop:
             fields["stop"] = request.stop
         if request.stop_token_ids:
@@ -108,12 +110,24 @@ class GenerateForm:
         return request
 
 
+_UNKNOWN_IN_CHAT = (
+    "return_token_ids",
+    "return_tokens_as_token_ids",
+    "bad_words",
+    "allowed_token_ids",
+    "prompt_logprobs",
+)
+
+
+def _regex(pattern: str) -> Fields:
+    return {"regex": pattern}
+
+
 def form(api: Api) -> Form:
     """Return the form of an interface."""
     if api == "completions":
         return GenerateForm()
-    unknown = frozenset({"return_token_ids", "return_tokens_as_token_ids", "bad_words", "allowed_token_ids"})
-    return OpenAIForm(engine="sglang", unknown=unknown, further=FURTHER)
+    return OpenAIForm(engine="sglang", unknown=frozenset(_UNKNOWN_IN_CHAT), further=FURTHER, grammar=_regex)
 
 
 ADAPTER = Adapter(name="sglang", form=form, sign=Sign(owner="sglang", page="/server_info"))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specaudit.engines.adapter import Adapter, Sign
+from specaudit.engines.form import Fields
 from specaudit.engines.interface import Access
 from specaudit.engines.openai_form import NEUTRAL, OpenAIForm
 from specaudit.engines.server import ServerEngine
@@ -20,11 +21,19 @@ FURTHER: Mapping[str, Any] = {"top_p_min": 0.0, "use_beam_search": False, "min_t
 _UNKNOWN = ("return_token_ids", "return_tokens_as_token_ids", "prompt_logprobs", "bad_words", "allowed_token_ids")
 
 
+def _response_format(pattern: str) -> Fields:
+    return {"response_format": {"type": "regex", "regex": pattern}}
+
+
 def form(api: Api) -> OpenAIForm:
     """Return the form of an interface."""
     further = {**FURTHER, "detokenize": False} if api == "completions" else FURTHER
     return OpenAIForm(
-        engine="tensorrt-llm", neutral={**NEUTRAL, "top_k": 0}, unknown=frozenset(_UNKNOWN), further=further
+        engine="tensorrt-llm",
+        neutral={**NEUTRAL, "top_k": 0},
+        unknown=frozenset(_UNKNOWN),
+        further=further,
+        grammar=_response_format,
     )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NEUTRAL: Mapping[str, Any] = {"temperature": 1.0, "top_k": None, "top_p": None, "repetition_penalty": 1.0}
 """None is left out: the neutral value itself is refused."""
 
-_OFFERED = ("temperature", "top_k", "top_p", "repetition_penalty")
+_OFFERED = ("temperature", "top_k", "top_p", "repetition_penalty", "grammar")
 
 _UNKNOWN_IN_CHAT = (
     "return_token_ids",
@@ -38,11 +38,19 @@ _UNKNOWN_IN_CHAT = (
     "top_k",
     "min_p",
     "repetition_penalty",
+    "presence_penalty",
     "ignore_eos",
+    "logit_bias",
     "bad_words",
     "allowed_token_ids",
+    "n",
+    "stop_token_ids",
+    "min_tokens",
+    "prompt_logprobs",
     "chat_template_kwargs",
 )
+"""A presence penalty of x is taken for a repetition penalty of x + 2, so that 0, sent, would be one of 2
+(`ChatRequest::try_into_generate`); n and logit_bias are there and unused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +95,7 @@ class GenerateForm:
             "max_new_tokens": request.max_tokens,
             "stop": request.stop,
             "seed": request.seed,
+            "grammar": None if sampling.grammar is None else _regex(sampling.grammar),
             "watermark": False,
             "return_full_text": False,
             "details": True,
@@ -112,9 +121,19 @@ class GenerateForm:
         return request
 
 
+def _regex(pattern: str) -> Fields:
+    return {"type": "regex", "value": pattern}
+
+
+def _response_format(pattern: str) -> Fields:
+    return {"response_format": _regex(pattern)}
+
+
 def form(api: Api) -> Form:
     """Return the form of an interface."""
-    return GenerateForm() if api == "completions" else OpenAIForm(engine="tgi", unknown=frozenset(_UNKNOWN_IN_CHAT))
+    if api == "completions":
+        return GenerateForm()
+    return OpenAIForm(engine="tgi", unknown=frozenset(_UNKNOWN_IN_CHAT), grammar=_response_format)
 
 
 ADAPTER = Adapter(

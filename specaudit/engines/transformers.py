@@ -24,7 +24,7 @@ DRAFT_TOKENS = 3
 MAX_CHOICES = 256
 
 _ENSEMBLE = "assistant_ensemble_weight"
-_NOT_HAD = ("presence_penalty", "frequency_penalty", "bad_words", "allowed_token_ids", "stop")
+_NOT_HAD = ("presence_penalty", "frequency_penalty", "bad_words", "allowed_token_ids", "grammar", "stop")
 
 
 def build(arm: Arm, access: Access) -> "TransformersEngine":
@@ -74,6 +74,7 @@ class TransformersEngine:
         self._torch, self._transformers = _packages()
         self._target = target
         self._model = self._loaded(target)
+        self._forget_defaults()
         self._vocabulary_size = int(self._model.config.vocab_size)
         self._drafting: dict[str, Any] = {}
         if draft is not None:
@@ -103,6 +104,15 @@ class TransformersEngine:
                 hint="specaudit run --engine transformers --target FOLDER_OF_A_SAVED_MODEL",
             ) from error
         return model.eval()
+
+    def _forget_defaults(self) -> None:
+        """Keep of the folder's generation config what ends a sequence, and nothing that would shape a law.
+
+        It may hold what no request here names, such as suppressed tokens or typical sampling.
+        """
+        own = self._model.generation_config
+        kept = {name: getattr(own, name, None) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+        self._model.generation_config = self._transformers.GenerationConfig(**kept)
 
     async def probe(self) -> Probe:
         """Say what this model reveals."""

@@ -20,7 +20,7 @@ from specaudit.engines.recognise import LOST, adapters
 from specaudit.engines.registry import build
 from specaudit.laws.orders import ORDERS
 from specaudit.model.completion import Response as Told
-from specaudit.model.plan import Arm
+from specaudit.model.plan import Api, Arm
 from specaudit.model.request import GREEDY, Request, Sampling
 from tests.engines.serving import a_request, body_of, recorded, running
 
@@ -259,6 +259,52 @@ class TestTgi:
         told = completed(Playback("tgi"), a_request(score_from=1))
         assert told.prompt_token_ids == (1, 4321, 2009)
         assert [position.token for position in told.scores or ()] == [4321, 2009]
+
+    @pytest.mark.parametrize("api", ["completions", "chat"])
+    def test_no_penalty_is_asked_for_where_none_is_wanted(self, api: Api) -> None:
+        """Its chat takes a presence penalty of 0 for a repetition penalty of 2."""
+        form = next(one for one in adapters() if one.name == "tgi").form(api)
+        assert "presence_penalty" not in json.dumps(body_of(Manner(model="m", form=form, api=api)))
+        wanted = a_request(sampling=Sampling(presence_penalty=0.5))
+        assert form.objection(wanted, Manner(model="m", form=form, api=api)).startswith(("TGI", "tgi"))
+
+
+GRAMMARS: dict[tuple[str, Api], Any] = {
+    ("vllm", "completions"): {"structured_outputs": {"regex": "[ab]*"}},
+    ("vllm", "chat"): {"structured_outputs": {"regex": "[ab]*"}},
+    ("sglang", "completions"): {"regex": "[ab]*"},
+    ("sglang", "chat"): {"regex": "[ab]*"},
+    ("llamacpp", "completions"): None,
+    ("llamacpp", "chat"): None,
+    ("tgi", "completions"): {"grammar": {"type": "regex", "value": "[ab]*"}},
+    ("tgi", "chat"): {"response_format": {"type": "regex", "value": "[ab]*"}},
+    ("tensorrt_llm", "completions"): {"response_format": {"type": "regex", "regex": "[ab]*"}},
+    ("tensorrt_llm", "chat"): {"response_format": {"type": "regex", "regex": "[ab]*"}},
+}
+"""What a regular expression becomes; None where the engine has none."""
+
+
+@pytest.mark.parametrize(("name", "api"), GRAMMARS)
+def test_a_grammar_goes_by_the_engines_own_name_or_is_objected_to(name: str, api: Api) -> None:
+    form = next(one for one in adapters() if one.name == name).form(api)
+    manner = Manner(model="m", form=form, api=api)
+    request = a_request(sampling=Sampling(grammar="[ab]*"))
+    if (expected := GRAMMARS[name, api]) is None:
+        assert form.objection(request, manner) == "llama.cpp has no grammar, which this request needs."
+        return
+    assert not form.objection(request, manner)
+    body = manner.body(form.fields(request, manner))
+    places = (body, body.get("sampling_params", {}), body.get("parameters", {}))
+    assert any(expected.items() <= place.items() for place in places)
+    assert "[ab]" not in json.dumps(body_of(manner))
+
+
+@pytest.mark.parametrize("name", ["llamacpp", "tgi"])
+@pytest.mark.parametrize("changes", [{"stop_token_ids": (2,)}, {"min_tokens": 3}])
+def test_what_a_chat_would_ignore_in_silence_is_objected_to(name: str, changes: dict[str, Any]) -> None:
+    form = next(one for one in adapters() if one.name == name).form("chat")
+    manner = Manner(model="m", form=form, api="chat")
+    assert next(iter(changes)) in form.objection(a_request(**changes), manner)
 
 
 class TestTensorrtLlm:

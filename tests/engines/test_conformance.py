@@ -129,6 +129,19 @@ class Forgetful(OpenAIForm):
         return {name: value for name, value in super().written(fields).items() if name != "top_k"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Leaving(OpenAIForm):
+    """Leaves top_p to the server where it is neutral, and never thinks of grammars and stop tokens."""
+
+    def fields(self, request: Request, manner: Manner) -> dict[str, Any]:
+        left = {"structured_outputs", "stop_token_ids", *(() if request.sampling.top_p < 1 else ("top_p",))}
+        return {name: value for name, value in super().fields(request, manner).items() if name not in left}
+
+
+def test_a_form_that_leaves_a_default_to_decide_is_found() -> None:
+    assert owed(Faulty(), form=Leaving()) == ["parameter top_p", "parameter grammar", "parameter stop_token_ids"]
+
+
 def test_a_form_that_forgets_a_parameter_is_found() -> None:
     assert owed(Faulty(), form=Forgetful()) == ["parameter top_k"]
     with pytest.raises(AssertionError, match="top_k changes nothing of what is sent"):

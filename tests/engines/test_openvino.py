@@ -190,6 +190,7 @@ def test_requests_of_one_moment_run_in_one_batch(folder):
         ({"prompt": (99,)}, "tokens below 8"),
         ({"sampling": Sampling(logit_bias=((1, 1.0),))}, "no logit_bias"),
         ({"stop": ("a",)}, "no stop"),
+        ({"sampling": Sampling(grammar="a*")}, "no grammar"),
         ({"sampling": Sampling(top_p=0.123)}, "Check 'top_p' failed"),
     ],
 )

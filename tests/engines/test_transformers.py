@@ -86,6 +86,7 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     package = SimpleNamespace(
         __version__="5.24.0",
+        GenerationConfig=SimpleNamespace,
         AutoModelForCausalLM=SimpleNamespace(from_pretrained=load),
         AutoTokenizer=SimpleNamespace(from_pretrained=lambda folder: lambda text: {"input_ids": [1, 2]}),
     )
@@ -125,6 +126,13 @@ def test_every_parameter_is_sent():
         "top_p": 0.9,
         "min_p": 0.1,
     }
+
+
+def test_no_default_of_the_folder_decides():
+    """It may hold what no request names: here what it says beside its ends is forgotten."""
+    engine = TransformersEngine(Path("m"))
+    config = engine._model.generation_config
+    assert vars(config) == {"bos_token_id": None, "eos_token_id": 7, "pad_token_id": None}
 
 
 def test_ends_are_the_models_own_and_those_that_are_asked_for():
@@ -188,6 +196,7 @@ def test_text_is_tokenized():
         ({"prompt": ()}, "at least one"),
         ({"prompt": (99,)}, "tokens below 8"),
         ({"sampling": Sampling(presence_penalty=1.0)}, "no presence_penalty"),
+        ({"sampling": Sampling(grammar="a*")}, "no grammar"),
         ({"sampling": Sampling(top_p=0.123)}, "ValueError: `top_p` has to be larger"),
     ],
 )

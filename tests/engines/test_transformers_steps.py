@@ -42,6 +42,20 @@ def test_passes_that_are_not_seen_are_not_guessed():
     assert trace.steps() is None
 
 
+def test_real_defaults_of_a_folder_do_not_decide(tmp_path):
+    torch, package = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(1)
+    config = package.LlamaConfig(
+        vocab_size=6, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, eos_token_id=0
+    )
+    package.LlamaForCausalLM(config).save_pretrained(tmp_path)
+    request = Request(prompt=(1, 2, 3), sampling=Sampling(), seed=1, max_tokens=24)
+    plain = asyncio.run(TransformersEngine(tmp_path).complete(request))
+    defaults = package.GenerationConfig(eos_token_id=0, no_repeat_ngram_size=1, suppress_tokens=[1, 2], num_beams=2)
+    defaults.save_pretrained(tmp_path)
+    assert asyncio.run(TransformersEngine(tmp_path).complete(request)) == plain
+
+
 @pytest.mark.parametrize("drafting", ["assistant", "lookup"])
 def test_real_steps_make_up_what_is_emitted(drafting, tmp_path):
     torch, package = pytest.importorskip("torch"), pytest.importorskip("transformers")
