@@ -46,10 +46,31 @@ def test_of_many_faults_some_are_shown():
         ),
         ("vllm_error_404", "The model `nope` does not exist. Valid aliases: target."),
         ("llamacpp_error_500", "_Map_base::at"),
+        ("sglang_error_400", "top_p must be in (0, 1], got 0.0."),
+        ("tgi_error_422", "Input validation error: `top_p` must be > 0.0 and < 1.0"),
+        ("tensorrt_llm_error_400", "body.return_token_ids: Extra inputs are not permitted"),
     ],
 )
 def test_recorded_refusals(name, said):
     assert words(json.dumps(recorded(name)), "") == said
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (
+            "2 validation errors:\n  {'type': 'missing', 'loc': ('body', 'messages', 0), 'msg': 'Field required', "
+            "'input': {'a': (1,)}}\n  {'type': 'value_error', 'loc': ('body',), 'msg': \"Value error, it's 'n'\", "
+            "'ctx': {'error': ValueError('n')}}",
+            "body.messages.0: Field required; body: Value error, it's 'n'",
+        ),
+        (r"[{'loc': ('body', 'x'), 'msg': 'a \'b\' \\ c'}]", r"body.x: a 'b' \ c"),
+        ("no 'loc': (", "no 'loc': ("),
+        ("{'loc': (), 'msg': 'all of it'}", ": all of it"),
+    ],
+)
+def test_faults_that_python_printed_are_told_as_sentences(printed, said):
+    assert words(json.dumps({"message": printed, "code": 400}), "") == said
 
 
 @pytest.mark.parametrize("body", ['{"code": 7}', "{}", "[]", "null", "7", "not JSON", "[" * 100_000])
