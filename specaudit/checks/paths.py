@@ -21,6 +21,9 @@ AFTER_REJECTION = "first token after a step that rejected"
 
 _REJECTED, _DRAWN = "steps that rejected a draft", "bonus tokens drawn"
 
+_PREFILL_FIRST = ("vllm", "llamacpp")
+"""Engines whose answers list the steps behind a first token that was not drafted."""
+
 _FROM_TRACE = (
     "undrafted steps",
     "steps after one that rejected",
@@ -58,8 +61,8 @@ def after_rejections(steps: Steps) -> list[bool]:
 def steps_of(response: Response, place: int) -> Steps | None:
     """Return the steps of a choice, as the engine tells them; None where it does not, or contradicts itself.
 
-    vLLM lists the steps of an answer with one choice; the first token comes from prefill before them, and what the
-    last step emitted is what is left.
+    vLLM and llama.cpp list the steps of an answer with one choice; the first token comes from prefill before them, and
+    what the last step emitted is what is left. Of others it is not known whether their first step drafts.
     """
     completion = response.completions[place]
     if completion.steps is not None:
@@ -71,6 +74,8 @@ def steps_of(response: Response, place: int) -> Steps | None:
     except AnswerError:
         return None
     if told is None or told.drafted_per_step is None or told.accepted_per_step is None:
+        return None
+    if told.engine not in _PREFILL_FIRST:
         return None
     return _laid_out(told.drafted_per_step, told.accepted_per_step, len(completion.tokens))
 

@@ -47,6 +47,12 @@ def test_steps_that_do_not_make_up_the_completion_are_not_believed(tokens, draft
     assert steps_of(answered(tokens, drafted, accepted), 0) is None
 
 
+def test_the_lists_of_an_engine_whose_first_step_may_draft_are_not_laid_out():
+    told = {"emitted_per_step": [[3, 1, 2]], "drafted_per_step": [[3, 3, 1]]}
+    one = Response(completions=(Completion(tokens=tuple(range(6))),), speculation=told)
+    assert steps_of(one, 0) is None
+
+
 def test_several_choices_share_what_an_answer_tells_so_that_nothing_is_known_of_each():
     one = answered(6, (3, 3), (1, 2))
     assert steps_of(msgspec.structs.replace(one, completions=one.completions * 2), 0) is None
