@@ -29,7 +29,7 @@ QUIET_READINGS = 200
 QUIET_SECONDS = 0.01
 """Between two readings that must agree: engines count a step after they have sent its tokens."""
 
-_IN_FLIGHT = Failure(reason="protocol", message="Given up in flight: collecting ended.", lost=True)
+_IN_FLIGHT = Failure(reason="given up", message="Given up in flight: collecting ended.", lost=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,8 @@ class _Asked:
     """Completions whose logprobs were asked for."""
     unanswered: Counter[str] = field(default_factory=Counter)
     """Requests that never gave an answer, by what became of the last attempt."""
+    given_up: int = 0
+    """Requests that were in flight when collecting ended."""
     fewer: int = 0
     """Answers with fewer choices than asked for."""
     missing: int = 0
@@ -57,7 +59,9 @@ def shortfalls(evidence: Evidence, check_id: str) -> tuple[str, ...]:
             asked.requests += 1
             if (response := evidence.response(name, slot)) is not None:
                 _count(asked, planned, response, evidence)
-            elif (failure := attempts[-1].failure) is not None:
+            elif (failure := attempts[-1].failure) is not None and failure.reason == "given up":
+                asked.given_up += 1
+            elif failure is not None:
                 asked.unanswered[failure.reason + ("" if failure.status is None else f" {failure.status}")] += 1
     wanted = getattr(registry.settings_of(evidence.plan.suite, check_id), "choices", 1)
     return tuple(
@@ -106,6 +110,9 @@ def _sentences(role: Role, asked: _Asked) -> Iterator[str]:
     if lost := asked.unanswered.total():
         why = ", ".join(reason for reason, _ in asked.unanswered.most_common(_NAMED))
         yield f"{lost:,} of {asked.requests:,} requests to the {role} never gave an answer ({why}), and count as lost"
+    if asked.given_up:
+        of = f"{asked.given_up:,} of {asked.requests:,} requests to the {role}"
+        yield f"{of} were in flight when collecting ended, and count as lost"
     if asked.missing:
         yield (
             f"{asked.fewer:,} answers of the {role} held fewer choices than asked for: {asked.missing:,} of "

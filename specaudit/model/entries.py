@@ -58,7 +58,8 @@ class StageEntry(Entry, frozen=True, kw_only=True, tag="stage"):
 class Failure(Record, frozen=True, kw_only=True):
     """Why an attempt gave no usable answer."""
 
-    reason: Literal["connect", "timeout", "status", "protocol"]
+    reason: Literal["connect", "timeout", "status", "protocol", "given up"]
+    """`given up` says nothing of the engine: collecting ended while it was working."""
     message: str
     status: int | None = None
     """HTTP status, where there was one."""

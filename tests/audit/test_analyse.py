@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from specaudit.audit.analyse import CUT_OFF, analyse
 from specaudit.audit.record import FILE_NAME, Recorder, read_evidence
@@ -148,6 +149,25 @@ def test_a_check_that_an_engines_death_left_undecided_says_when_it_died(
     assert (report.exit_code, law.verdict, law.next_step) == (3, Verdict.INCONCLUSIVE, "resume")
     assert re.fullmatch(rf"Collecting ended after 2 of the \d+ requests planned so far\. {why}", law.summary)
     assert law.notes[-1].startswith("of the part that was collected: ")
+
+
+def test_what_was_in_flight_when_another_arm_died_is_no_fault_of_its_server(
+    violation: tuple[Path, Report], tmp_path: Path
+) -> None:
+    entries = read_evidence(violation[0]).entries
+    first = next(i for i, one in enumerate(entries) if isinstance(one, AttemptEntry) and one.stage == "LAW1.sample.0")
+    last = entries[first + 1]
+    assert isinstance(last, AttemptEntry)
+    given_up = Failure(reason="given up", message="Collecting ended.", lost=True)
+    with Recorder(tmp_path) as recorder:
+        for entry in (*entries[: first + 1], replace(last, response=None, failure=given_up), StopEntry(why="It died.")):
+            recorder.append(entry)
+    report = analyse(read_evidence(tmp_path))
+    law = next(finding for finding in report.findings if finding.check == "LAW1")
+    (told,) = (note for note in law.notes if "in flight" in note)
+    assert re.fullmatch(r"1 of \d+ requests to the \w+ were in flight when collecting ended, and count as lost", told)
+    assert not any("never gave an answer" in note for note in law.notes)
+    assert report.scope.failures == {"the subject: given up, answer lost": 1}
 
 
 def test_inconclusive_is_allowed_only_when_asked(tmp_path: Path) -> None:

@@ -191,7 +191,10 @@ def test_requests_in_flight_when_collecting_ends_are_recorded(tmp_path: Path) ->
     with pytest.raises(CouldNotTest):
         collected(tmp_path, made_stage([9]), engine, concurrency=3)
     given_up = [entry for entry in attempts(read_evidence(tmp_path)) if entry.slot in (1, 2)]
-    assert [entry.failure and entry.failure.lost for entry in given_up] == [True, True]
+    assert [entry.failure and (entry.failure.reason, entry.failure.lost) for entry in given_up] == [
+        ("given up", True),
+        ("given up", True),
+    ]
     assert sorted(set(engine.asked)) == [0, 1, 2]
 
 
