@@ -17,6 +17,7 @@ BUILT_IN = {
     "reference": "specaudit.engines.reference",
     "mutant": "specaudit.engines.mutant",
     "control": "specaudit.engines.mutant",
+    "verify": "specaudit.engines.verify",
     "auto": "specaudit.engines.auto",
     "openai": "specaudit.engines.openai",
     "vllm": "specaudit.engines.vllm",
@@ -31,13 +32,14 @@ BUILT_IN = {
 LOADS_MODELS = ("openvino", "transformers")
 """Engines in process that load a target, and perhaps a draft model, from a folder."""
 
-IN_PROCESS = frozenset({"reference", "mutant", "control", *LOADS_MODELS})
+IN_PROCESS = frozenset({"reference", "mutant", "control", "verify", *LOADS_MODELS})
 """Built-in families that have no address."""
 
 DESCRIPTIONS = {
     "reference": "the embedded reference decoder, in process",
     "mutant": "mutant:NAME[:DOSE], the reference decoder with one planted fault, in process",
     "control": "control:NAME, an unusual but right decoder, in process",
+    "verify": "verify:MODULE:FUNCTION or verify:FILE.py:FUNCTION, the reference decoder with your verifier, in process",
     "auto": "whichever of the following answers at --endpoint",
     "openai": "any server with an OpenAI-compatible /v1/completions or /v1/chat/completions (--endpoint)",
     "vllm": "vLLM's server (--endpoint)",
