@@ -3,20 +3,20 @@
 import io
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from specaudit.model.calibration import Calibration, Kill
 from specaudit.render.calibration import Row, allowed, conclusions, method_told, over_stein, rows, speed_told, without
+from specaudit.render.console import console
 from specaudit.render.printable import printable_record
 
 
 def render_calibration(found: Calibration, *, width: int = 80, color: bool = False) -> str:
     """Return the calibration as text of `width` columns, with ANSI colours or without any escape sequence."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system="standard" if color else None, force_terminal=color)
-    console.print(Group(*_parts(printable_record(found))), crop=False)
+    console(out, width, color=color).print(Group(*_parts(printable_record(found))), crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

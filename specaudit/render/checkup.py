@@ -3,11 +3,12 @@
 import io
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from specaudit.model.checkup import Checkup, State, Support
+from specaudit.render.console import console
 from specaudit.render.printable import printable_record
 
 _MARKS: dict[State, tuple[str, str]] = {
@@ -21,8 +22,7 @@ _MARKS: dict[State, tuple[str, str]] = {
 def render_checkup(found: Checkup, *, width: int = 80, color: bool = False, verbose: bool = False) -> str:
     """Return a checkup as text of `width` columns; verbose adds every request and its answer."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system="standard" if color else None, force_terminal=color)
-    console.print(Group(*_parts(printable_record(found), verbose=verbose)), crop=False)
+    console(out, width, color=color).print(Group(*_parts(printable_record(found), verbose=verbose)), crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

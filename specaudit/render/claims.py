@@ -3,11 +3,12 @@
 import io
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from specaudit.claims.judgement import Judgement, Ruling
+from specaudit.render.console import console
 from specaudit.render.printable import printable_record
 
 STYLES = {
@@ -23,10 +24,10 @@ STYLES = {
 def render_claims(judgements: Sequence[Judgement], *, width: int = 80, color: bool = False) -> str:
     """Return the judgements as text of `width` columns, with ANSI colours or without any escape sequence."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system="standard" if color else None, force_terminal=color)
+    screen = console(out, width, color=color)
     for number, judgement in enumerate(judgements):
         parts = _parts(printable_record(judgement))
-        console.print(Group(*([Text()] if number else []), *parts), crop=False)
+        screen.print(Group(*([Text()] if number else []), *parts), crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

@@ -4,12 +4,13 @@ import io
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from specaudit.counters.summary import Figure, NamedDefect, Summary, WindowRow
 from specaudit.counters.summary import Group as Replica
+from specaudit.render.console import console
 from specaudit.render.plot import Mark, Point, plot
 from specaudit.render.printable import printable_record
 
@@ -44,7 +45,7 @@ def render_counters(summary: Summary, *, width: int = 80, verbose: bool = False)
     """
     out = io.StringIO()
     parts = Group(*_parts(printable_record(summary), width, verbose))
-    Console(file=out, width=width, color_system=None).print(parts, crop=False)
+    console(out, width).print(parts, crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

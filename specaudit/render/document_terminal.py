@@ -3,11 +3,12 @@
 import io
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text as Line
 
+from specaudit.render.console import console
 from specaudit.render.document import Answer, Block, Code, Document, Grid, Heading, Items, Picture, Quote, Text
 
 _STYLES = {"CONFORMS": "green", "SAME": "green", "BETTER": "green", "VIOLATES": "bold red", "WORSE": "bold red"}
@@ -16,9 +17,9 @@ _STYLES = {"CONFORMS": "green", "SAME": "green", "BETTER": "green", "VIOLATES": 
 def write_terminal(document: Document, *, width: int = 80, color: bool = False) -> str:
     """Return the document as text of `width` columns, with ANSI colours or without any escape sequence."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system="standard" if color else None, force_terminal=color)
+    screen = console(out, width, color=color)
     head = Line.assemble((document.word, _STYLES.get(document.word, "yellow")), f"  {document.told}")
-    console.print(Group(head, *(part for block in document.blocks for part in _parts(block))), crop=False)
+    screen.print(Group(head, *(part for block in document.blocks for part in _parts(block))), crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

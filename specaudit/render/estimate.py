@@ -3,12 +3,13 @@
 import io
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from specaudit.model.estimate import CheckEstimate, Deviation, Estimate
 from specaudit.model.limits import NOTHING, Spending
+from specaudit.render.console import console
 from specaudit.render.printable import printable_record
 from specaudit.render.sentences import arm
 
@@ -16,7 +17,7 @@ from specaudit.render.sentences import arm
 def render_estimate(estimate: Estimate, *, width: int = 80) -> str:
     """Return an estimate as text of `width` columns, without any escape sequence."""
     out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(Group(*_parts(printable_record(estimate))), crop=False)
+    console(out, width).print(Group(*_parts(printable_record(estimate))), crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

@@ -4,12 +4,13 @@ import io
 from collections.abc import Iterator
 from math import isfinite
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from specaudit.claims.price import Context, Price
+from specaudit.render.console import console
 from specaudit.render.printable import printable_record
 
 _SHADES = " ░▒▓█"
@@ -18,8 +19,7 @@ _SHADES = " ░▒▓█"
 def render_price(price: Price, *, width: int = 80, color: bool = False) -> str:
     """Return the list as text of `width` columns, with ANSI colours or without any escape sequence."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system="standard" if color else None, force_terminal=color)
-    console.print(Group(*_parts(printable_record(price))), crop=False)
+    console(out, width, color=color).print(Group(*_parts(printable_record(price))), crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

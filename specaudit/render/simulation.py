@@ -3,19 +3,19 @@
 import io
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from specaudit.claims.simulation.compare import Comparison, OfLoad
+from specaudit.render.console import console
 from specaudit.render.printable import printable_record
 
 
 def render_simulation(compared: Comparison, *, width: int = 80) -> str:
     """Return the comparison as text of `width` columns, without any escape sequence."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None)
-    console.print(Group(*_parts(printable_record(compared))), crop=False)
+    console(out, width).print(Group(*_parts(printable_record(compared))), crop=False)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

@@ -4,13 +4,14 @@ import io
 import shlex
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from specaudit.model.finding import Finding, Verdict
 from specaudit.model.report import Report
+from specaudit.render.console import console
 from specaudit.render.docstrings import paragraphs
 from specaudit.render.printable import printable, printable_record
 from specaudit.render.sentences import anything_asked, arm, details, headline, next_steps, outcome, spent
@@ -27,8 +28,9 @@ _OUTCOME_STYLES = {"CONFORMS": "green", "VIOLATES": "bold red", "INTERNAL ERROR"
 def render_terminal(report: Report, *, folder: str, verbose: bool = False, width: int = 80, color: bool = False) -> str:
     """Return the report as text of `width` columns, with ANSI colours or without any escape sequence."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system="standard" if color else None, force_terminal=color)
-    console.print(Group(*_parts(printable_record(report), printable(folder), verbose)), crop=False)
+    console(out, width, color=color).print(
+        Group(*_parts(printable_record(report), printable(folder), verbose)), crop=False
+    )
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
