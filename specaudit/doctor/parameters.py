@@ -4,6 +4,7 @@ First tokens are never drafted, so that what is seen of filters and biases there
 verifier does to parameters is what the LAW checks are for.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -17,8 +18,11 @@ from specaudit.model.request import Request, Sampling
 HOT = 2.0
 """A temperature at which first tokens differ, unless a filter leaves one."""
 
+GRAMMAR = "[ab]+"
+"""A regular expression that hardly any text follows by itself."""
+
 _SEEDS = tuple(7_000_003 * number for number in range(1, 7))
-_LONG = 32
+_LONG, _FEW = 32, 8
 
 _TO_ONE = {"top_k": Sampling(temperature=HOT, top_k=1), "top_p": Sampling(temperature=HOT, top_p=1e-6)}
 _TO_ONE["min_p"] = Sampling(temperature=HOT, min_p=1.0)
@@ -56,6 +60,9 @@ async def examine_parameters(patient: Patient) -> tuple[Parameter, ...]:
     found += [await _to_one(patient, name, sampling, hot) for name, sampling in _TO_ONE.items()]
     found += [await _to_others(patient, name, sampling, greedy) for name, sampling in _TO_OTHERS.items()]
     found += [await test(patient, greedy) for test in (_logit_bias, _allowed, _bad_words, _stop, _stop_tokens)]
+    found.append(await _min_tokens(patient, greedy, found[-1]))
+    found.append(await _choices(patient))
+    found.append(await _grammar(patient))
     found.append(await _unknown(patient))
     return tuple(found)
 
@@ -184,6 +191,52 @@ async def _stop_tokens(patient: Patient, greedy: _Greedy) -> Parameter:
     ended = asked.completion is not None and len(asked.completion.tokens or ()) < len(greedy.tokens)
     seen = f"token {last} was to end the text, and {_did(ended)}"
     return _parameter("stop_token_ids", "honoured" if ended else "ignored", seen)
+
+
+async def _min_tokens(patient: Patient, greedy: _Greedy, stops: Parameter) -> Parameter:
+    """Keep a stop that would come first from ending the text."""
+    if stops.treatment != "honoured":
+        return _parameter("min_tokens", "unclear", "no stop token ids that it could hold off are honoured")
+    last, least = greedy.tokens[0], _LONG // 2
+    request = _request(Sampling(temperature=0.0), max_tokens=_LONG)
+    asked = await patient.ask(msgspec.structs.replace(request, stop_token_ids=(last,), min_tokens=least), "min_tokens")
+    if unanswered := _unanswered(patient, "min_tokens", asked):
+        return unanswered
+    held = asked.completion is not None and len(asked.completion.tokens or ()) >= least
+    seen = f"token {last} was not to end the text before {least} tokens, and {'did not' if held else 'did'}"
+    return _parameter("min_tokens", "honoured" if held else "ignored", seen)
+
+
+async def _choices(patient: Patient) -> Parameter:
+    """Two choices: are they two draws, and is the second the one that seed + 1 gives alone?"""
+    request = _request(Sampling(), seed=_SEEDS[0], max_tokens=_LONG)
+    asked = await patient.ask(msgspec.structs.replace(request, n=2), "two choices")
+    if unanswered := _unanswered(patient, "n", asked):
+        return unanswered
+    choices = asked.response.completions if asked.response is not None else ()
+    if len(choices) != 2:
+        return _parameter("n", "ignored", f"{len(choices)} of 2 choices came")
+    first, second = (one.tokens or one.text for one in choices)
+    if first == second:
+        return _parameter("n", "unclear", "2 choices came and say the same, as copies would")
+    alone = await patient.ask(msgspec.structs.replace(request, seed=request.seed + 1), "the seed of the second choice")
+    how = "is" if alone.said == second else "is not"
+    return _parameter("n", "honoured", f"2 choices came; the second {how} what the seed + 1 gives alone")
+
+
+async def _grammar(patient: Patient) -> Parameter:
+    asked = await patient.ask(
+        _request(Sampling(temperature=0.0, grammar=GRAMMAR), max_tokens=_FEW), f"a grammar, {GRAMMAR}"
+    )
+    if unanswered := _unanswered(patient, "grammar", asked):
+        return unanswered
+    plain = await patient.ask(_request(Sampling(temperature=0.0), max_tokens=_FEW), "greedy text")
+    texts = [(one.completion.text or "") if one.completion is not None else "" for one in (asked, plain)]
+    follows, before = (re.fullmatch(GRAMMAR, text) is not None for text in texts)
+    if not all(texts) or before:
+        return _parameter("grammar", "unclear", "no text is told, or it follows the grammar by itself")
+    seen = f"the text was to follow {GRAMMAR}, and {_did(follows)}"
+    return _parameter("grammar", "honoured" if follows else "ignored", seen)
 
 
 async def _unknown(patient: Patient) -> Parameter:

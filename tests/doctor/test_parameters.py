@@ -13,7 +13,7 @@ from specaudit.engines.interface import Access
 from specaudit.engines.manner import Manner
 from specaudit.engines.server import ServerEngine
 from specaudit.model.capabilities import Capabilities
-from specaudit.model.checkup import Treatment
+from specaudit.model.checkup import Parameter, Treatment
 from tests.engines.serving import OddServers, text
 
 Body = dict[str, Any]
@@ -35,18 +35,20 @@ def obedient(body: Body) -> list[int]:
     greedy = [1, 1, 1, 2] * cap if not penalised else list(range(1, cap + 1))
     tokens = greedy[:cap]
     if sampled and not one_left:
-        tokens = [(seed // 7 + 3 * place) % 29 for place in range(cap)]
+        tokens = [(seed + 3 * place) % 29 for place in range(cap)]
     if "bad_words" in body:
         tokens = [token + 1 for token in tokens]
+    if "structured_outputs" in body:
+        tokens = [0, 1] * cap
     for last in body.get("stop_token_ids", ()):
-        tokens = tokens[: tokens.index(last) + 1]
+        tokens = tokens[: max(tokens.index(last) + 1, body.get("min_tokens", 0))]
     return tokens[: cap // 2] if "stop" in body else tokens
 
 
 def careless(body: Body) -> list[int]:
     """The same, whatever is asked."""
     plain = {**body, "top_k": -1, "top_p": 1.0, "min_p": 0.0, **dict.fromkeys(PENALTIES, 0), "repetition_penalty": 1}
-    aside = ("logit_bias", "allowed_token_ids", "bad_words", "stop_token_ids", "stop")
+    aside = ("logit_bias", "allowed_token_ids", "bad_words", "stop_token_ids", "stop", "structured_outputs")
     return obedient({name: value for name, value in plain.items() if name not in aside})
 
 
@@ -62,25 +64,35 @@ def unseeded() -> Tokens:
     return draw
 
 
-def answering(tokens: Tokens) -> Callable[[Body], Response]:
+def answering(tokens: Tokens, *, most_choices: int = 64, apart: int = 1) -> Callable[[Body], Response]:
+    """Answers with at most so many choices, choice i drawn with seed + i * apart."""
+
+    def choice(index: int, told: list[int]) -> Body:
+        text = "".join(chr(97 + token % 26) for token in told)
+        return {"index": index, "text": text, "finish_reason": "length", "token_ids": told}
+
     def reply(body: Body) -> Response:
-        told = tokens(body)
-        choice = {"text": "".join(chr(97 + token % 26) for token in told), "finish_reason": "length", "token_ids": told}
-        return JSONResponse({"choices": [choice]})
+        count = min(body.get("n", 1), most_choices)
+        drawn = (tokens({**body, "seed": body["seed"] + index * apart}) for index in range(count))
+        return JSONResponse({"choices": [choice(index, told) for index, told in enumerate(drawn)]})
 
     return reply
 
 
-def treated(odd: OddServers, reply: Callable[[Body], Response], **found: Any) -> dict[str, Treatment]:
-    async def use() -> dict[str, Treatment]:
+def examined(odd: OddServers, reply: Callable[[Body], Response], **found: Any) -> dict[str, Parameter]:
+    async def use() -> dict[str, Parameter]:
         engine = ServerEngine(odd(completions=reply).address, manner=Manner(model="toy"), access=Access())
         try:
             patient = Patient(engine=engine, found=Capabilities(engine="openai", tokens="ids", **found))
-            return {one.name: one.treatment for one in await examine_parameters(patient)}
+            return {one.name: one for one in await examine_parameters(patient)}
         finally:
             await engine.close()
 
     return asyncio.run(use())
+
+
+def treated(odd: OddServers, reply: Callable[[Body], Response], **found: Any) -> dict[str, Treatment]:
+    return {name: one.treatment for name, one in examined(odd, reply, **found).items()}
 
 
 def test_what_is_obeyed_is_honoured(odd: OddServers) -> None:
@@ -90,10 +102,34 @@ def test_what_is_obeyed_is_honoured(odd: OddServers) -> None:
 
 
 def test_what_has_no_effect_is_ignored_or_left_no_trace(odd: OddServers) -> None:
-    found = treated(odd, answering(careless))
+    found = treated(odd, answering(careless, most_choices=1))
     ignored = (*FILTERS, "frequency_penalty", "logit_bias", "allowed_token_ids", "bad_words", "stop", "stop_token_ids")
+    ignored += ("n", "grammar")
     assert {found[name] for name in ignored} == {"ignored"}, found
     assert found["repetition_penalty"] == found["presence_penalty"] == "unclear", "they may be too weak to show"
+    assert found["min_tokens"] == "unclear", "there is no stop to be held off"
+
+
+def test_a_stop_that_min_tokens_does_not_hold_off_is_seen(odd: OddServers) -> None:
+    found = treated(odd, answering(lambda body: obedient({**body, "min_tokens": 0})))
+    assert (found["stop_token_ids"], found["min_tokens"]) == ("honoured", "ignored")
+
+
+@pytest.mark.parametrize(
+    ("apart", "treatment", "seen"),
+    [
+        (1, "honoured", "the second is what the seed + 1 gives alone"),
+        (5, "honoured", "the second is not what the seed + 1 gives alone"),
+        (0, "unclear", "2 choices came and say the same, as copies would"),
+    ],
+)
+def test_how_the_seeds_of_choices_follow_from_the_requests(
+    odd: OddServers, apart: int, treatment: Treatment, seen: str
+) -> None:
+    by_seed = answering(lambda body: [(body["seed"] + place) % 29 for place in range(body["max_tokens"])], apart=apart)
+    found = examined(odd, by_seed)["n"]
+    assert found.treatment == treatment
+    assert seen in found.seen
 
 
 def test_a_seed_that_draws_anew_is_ignored(odd: OddServers) -> None:
