@@ -1,32 +1,44 @@
-"""When a stream says its first word."""
+"""Reading an answer as it comes: no further than an answer can go, and with the moment of a stream's first word."""
 
 import time
 
 import aiohttp
 import msgspec
 
-from specaudit.engines.sse import payloads
+from specaudit.engines.sse import Events
+
+LARGEST = 100_000_000
+"""Bytes of an answer, unpacked, at which it is given up: a few bytes may unpack to more than there is memory."""
 
 _TEXTS = ("text", "content", "reasoning_content", "reasoning", "token_ids", "tokens")
 """Fields of a stream's event that hold something generated."""
 
 
-async def read_as_it_comes(stream: aiohttp.StreamReader, began: float) -> tuple[bytes, float | None]:
-    """Return the body of a stream, and the seconds until an event of it said something.
+class Endless(aiohttp.ClientError):
+    """An answer that is larger than any honest one."""
+
+
+async def read_as_it_comes(
+    content: aiohttp.StreamReader, *, streamed: bool, began: float
+) -> tuple[bytes, float | None]:
+    """Return a body, and the seconds until an event of it said something.
 
     Role and usage alone say nothing.
 
     Args:
-        stream: the body.
+        content: the body.
+        streamed: it is a stream of events.
         began: when the request was sent, by `time.perf_counter`.
 
     Raises:
-        aiohttp.ClientError: it broke off.
+        aiohttp.ClientError: it broke off, or does not end.
     """
-    body, first = bytearray(), None
-    async for piece in stream.iter_any():
+    body, events, first = bytearray(), Events(), None
+    async for piece in content.iter_any():
         body += piece
-        if first is None and any(map(_says_something, payloads(body.decode(errors="ignore")))):
+        if len(body) > LARGEST:
+            raise Endless
+        if streamed and first is None and any(map(_says_something, events.take(piece))):
             first = round(time.perf_counter() - began, 6)
     return bytes(body), first
 
@@ -34,9 +46,10 @@ async def read_as_it_comes(stream: aiohttp.StreamReader, began: float) -> tuple[
 def _says_something(event: str) -> bool:
     try:
         decoded = msgspec.json.decode(event)
-    except msgspec.DecodeError:  # cut off within an event, or its end mark
+    except (msgspec.DecodeError, ValueError, RecursionError):  # the mark of the end, or nothing that will be read
         return False
     told = decoded if isinstance(decoded, dict) else {}
-    choices = [one for one in told.get("choices") or (told,) if isinstance(one, dict)]
+    listed = told.get("choices")
+    choices = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else [told]
     parts = [one["delta"] if isinstance(one.get("delta"), dict) else one for one in choices]
     return any(part.get(name) for part in parts for name in _TEXTS)

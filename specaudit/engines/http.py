@@ -16,7 +16,7 @@ from yarl import URL
 
 from specaudit.engines.addresses import public_address
 from specaudit.engines.arrivals import read_as_it_comes
-from specaudit.engines.headers import sendable
+from specaudit.engines.headers import sendable, settable
 from specaudit.engines.interface import Access, EngineFailure, Page
 from specaudit.engines.redaction import Redaction, secret_parts
 from specaudit.engines.refusals import is_web_page, words
@@ -45,6 +45,9 @@ _ALWAYS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": f"
 
 _CONNECT_SECONDS = 10.0
 
+_IN_ALL = 15
+"""Times the patience without a byte that an answer may take: comments come for ever, and so may early hints."""
+
 _IDLE_SECONDS = 2.0
 """An unused connection is closed by us before common servers (5 s) close it under a request."""
 
@@ -72,12 +75,12 @@ class _Answer(NamedTuple):
 
     @property
     def streamed(self) -> bool:
-        return self.told.content_type == _STREAM
+        return _streams(self.told)
 
     @property
     def text(self) -> str:
         """The body as UTF-8, which JSON and metrics pages are written in whatever their headers say."""
-        return self.body.decode(errors="replace")
+        return self.body.decode("utf-8-sig", errors="replace")
 
     def header(self, name: str) -> str:
         """The values of a header, nothing where it is not there."""
@@ -109,13 +112,17 @@ class HttpClient:
             )
         self._base, _, self._query = str(url.with_user(None).with_fragment(None)).partition("?")
         key, basic = _sendable(access.api_key or ""), basic_of(url)
+        if not all(map(settable, access.headers)):
+            raise UsageError("A header that was given is no name, or tells how a request is sent.")
         headers = {name: _sendable(value) for name, value in access.headers.items()}
         self._proxy = proxy_to(url)
         sent = [part for value in headers.values() for part in secret_parts(value)]
         own = (key, basic, url.user or "", url.password or "", *_query_values(address, url))
         self._redaction = Redaction((*own, *sent, *credentials(self._proxy)))
         authorization = f"Basic {basic}" if basic else f"Bearer {key}"
-        self._headers = _ALWAYS | ({"Authorization": authorization} if basic or key else {}) | headers
+        usual = _ALWAYS | ({"Authorization": authorization} if basic or key else {})
+        given = set(map(str.lower, headers))
+        self._headers = {name: value for name, value in usual.items() if name.lower() not in given} | headers
         self._trusted = trusted(access.ca_file)
         self._connections, self._seconds = access.connections, access.timeout
         self._session: aiohttp.ClientSession | None = None
@@ -145,7 +152,8 @@ class HttpClient:
             if isinstance(decoded, list) and decoded and all(isinstance(item, dict) for item in decoded):
                 return Answered(objects=tuple(decoded), streamed=False, listed=True, cache=cache)
             return Answered(objects=(self._object(path, decoded),), streamed=False, cache=cache)
-        objects = tuple(self._json(path, event) for event in payloads(answer.text) if event != _DONE)
+        events = [event for event in payloads(answer.body) if event.strip() not in ("", _DONE)]
+        objects = tuple(self._json(path, event) for event in events)
         for event in objects:
             if event.get("error") is not None:
                 said = self._told(msgspec.json.encode(event).decode(), "")
@@ -189,10 +197,12 @@ class HttpClient:
                 proxy=proxy,
                 proxy_headers=proxy_headers,
             ) as told:
-                if told.content_type == _STREAM:
-                    whole, first = await read_as_it_comes(told.content, began)
-                else:
-                    whole, first = await told.read(), None
+                try:
+                    whole, first = await read_as_it_comes(told.content, streamed=_streams(told), began=began)
+                except (aiohttp.ClientError, OSError):
+                    if told.status < 300:
+                        raise
+                    whole, first = b"", None  # a refusal is one, whatever becomes of its words
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise EngineFailure(broken_off(error, where)) from error
         answer = _Answer(told, whole, first)
@@ -208,7 +218,9 @@ class HttpClient:
                 ),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS, sock_read=self._seconds),
+                timeout=aiohttp.ClientTimeout(
+                    total=_IN_ALL * self._seconds, sock_connect=_CONNECT_SECONDS, sock_read=self._seconds
+                ),
             )
         return self._session
 
@@ -220,9 +232,8 @@ class HttpClient:
 
     def _refusal(self, answer: "_Answer", where: str) -> Failure:
         status = answer.told.status
-        if status < 400:
-            target = self._redaction.message(public_address(answer.header("location")))
-            said = f"it redirects to {target!r}, which is not followed"
+        if status < 400 and (target := answer.header("location")):
+            said = f"it redirects to {self._redaction.message(public_address(target))!r}, which is not followed"
         else:
             said = self._told(answer.text, _unescaped(answer.told.reason or ""))
         return Failure(
@@ -274,6 +285,10 @@ def _query_values(address: str, url: URL) -> list[str]:
     """The values in an address's query as they were typed, as they are sent, and as they are meant."""
     fields = [*urlsplit(address).query.split("&"), *url.raw_query_string.split("&")]
     return [*(field.partition("=")[2] for field in fields), *url.query.values()]
+
+
+def _streams(told: aiohttp.ClientResponse) -> bool:
+    return told.headers.get("Content-Type", "").partition(";")[0].strip().lower() == _STREAM
 
 
 def _below(base: str, path: str) -> str:

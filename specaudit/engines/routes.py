@@ -21,15 +21,17 @@ def trusted(ca_file: Path | None) -> ssl.SSLContext:
     have any.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: a file cannot be read.
     """
-    if ca_file is None and any(map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))):
-        return ssl.create_default_context()
+    named, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    file, hint = (ca_file, "--ca-file PATH") if ca_file else (named, "export SSL_CERT_FILE=PATH")
+    if not file and not directory:
+        file = certifi.where()
     try:
-        return ssl.create_default_context(cafile=ca_file or certifi.where())
+        return ssl.create_default_context(cafile=file or None, capath=None if ca_file else directory or None)
     except (OSError, ssl.SSLError) as error:
         why = "it holds no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror
-        raise UsageError(f"The file of certificates {ca_file} cannot be read: {why}.", hint="--ca-file PATH") from error
+        raise UsageError(f"The file of certificates {file} cannot be read: {why}.", hint=hint) from error
 
 
 class Proxy(NamedTuple):
@@ -45,7 +47,7 @@ def proxy_to(url: URL) -> Proxy | None:
     Raises:
         UsageError: what is named is no proxy.
     """
-    address = getproxies().get(url.scheme)
+    address = getproxies().get(url.scheme, "").strip()
     if not address or proxy_bypass(f"{url.host}:{url.port}" if url.explicit_port else str(url.host)):
         return None
     proxy = web_address(address if "://" in address else f"http://{address}")
@@ -67,11 +69,13 @@ def credentials(proxy: Proxy | None) -> tuple[str, ...]:
 
 def web_address(address: str) -> URL | None:
     """Read an http(s) address; None where it is none."""
+    if address != address.strip() or not address.isprintable():
+        return None
     try:
         url = URL(address)
-    except ValueError:
+        return url if url.scheme in ("http", "https") and url.host else None
+    except ValueError:  # also a host that no IDNA makes out
         return None
-    return url if url.scheme in ("http", "https") and url.host else None
 
 
 def basic_of(url: URL) -> str:

@@ -1,11 +1,13 @@
 """What is said where a server gave no answer that can be read, and when it wants to be asked again."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import aiohttp
 from aiohttp.http_exceptions import ContentEncodingError
 
+from specaudit.engines.arrivals import Endless
 from specaudit.model.entries import Failure
 
 
@@ -24,14 +26,22 @@ def broken_off(error: Exception, where: str) -> Failure:
             return Failure(reason="connect", message=f"Nothing answers at {where}.", lost=False)
         case aiohttp.InvalidURL() | UnicodeError():
             return Failure(reason="connect", message=f"{where!r} is not an http(s) address.", lost=False)
-        case aiohttp.ServerTimeoutError():
+        case TimeoutError():
             return Failure(reason="timeout", message=f"{where} did not finish its answer in time.", lost=True)
-        case aiohttp.ClientPayloadError(__cause__=ContentEncodingError()):
+        case Endless():
+            return garbled(f"{where} answered with more than any answer holds.")
+        case _ if any(isinstance(cause, ContentEncodingError) for cause in _causes(error)):
             return garbled(f"{where} answered with something that cannot be decompressed.")
         case aiohttp.ClientResponseError():
             return garbled(f"{where} answered with something that is not HTTP.")
         case _:
             return garbled(f"{where} closed the connection before its answer was whole.")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def garbled(message: str) -> Failure:
@@ -45,5 +55,5 @@ def seconds(retry_after: str) -> float | None:
         return float(retry_after)
     try:
         return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

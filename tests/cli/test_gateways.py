@@ -175,6 +175,7 @@ def test_the_value_of_a_header_is_sent_and_seen_nowhere(
         ("X-Team=NO_SUCH", "variable from which the value of X-Team is taken is not set"),
         ("Authorization=Bearer geheim", "variable from which the value of Authorization is taken is not set"),
         ("X-Key: geheim", "named as NAME=ENVVAR"),
+        ("content-length=HOME", "content-length tells how a request is sent and cannot be chosen"),
         ("X-Team=ODD", "ODD holds characters that no HTTP header can carry"),
     ],
 )

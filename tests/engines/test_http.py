@@ -2,14 +2,17 @@ import asyncio
 import gzip
 import json
 import logging
+import time
 import traceback
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 import pytest
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from specaudit.engines import arrivals
 from specaudit.engines.http import HttpClient
 from specaudit.engines.interface import Access, EngineFailure
 from specaudit.model.errors import CouldNotTest, UsageError
@@ -99,6 +102,33 @@ class TestRequests:
     def test_a_slash_at_the_end_does_no_harm(self, odd, ending):
         assert got(odd().address + ending) == {"data": [{"id": "toy"}]}
 
+    @pytest.mark.parametrize("name", ["authorization", "AUTHORIZATION", "user-agent", "Accept-encoding"])
+    def test_a_header_is_sent_once_in_whatever_case_it_is_named(self, name):
+        async def use():
+            heads = []
+
+            async def behave(reader, writer):
+                heads.append(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+                await writer.drain()
+
+            async with raw(behave) as address:
+                client = HttpClient(address, Access(api_key=KEY, timeout=5, headers={name: "mine"}))
+                await client.get_json("models")
+                await client.close()
+            return heads[0].decode().split("\r\n")
+
+        sent = [line for line in asyncio.run(use()) if line.lower().startswith(f"{name.lower()}:")]
+        assert sent == [f"{name}: mine"]
+
+    @pytest.mark.parametrize(
+        "name",
+        ["Content-Length", "transfer-encoding", "Expect", "Upgrade", "Content-Encoding", "X Y", "", "X:Y", "X\r\nY"],
+    )
+    def test_a_header_that_would_break_a_request_is_refused(self, name):
+        with pytest.raises(UsageError, match="A header that was given is no name, or tells how a request is sent"):
+            HttpClient("http://127.0.0.1:1/v1", Access(headers={name: "5"}))
+
     @pytest.mark.parametrize("key", ["schlüssel-geheim", "se\ncret-key", "secret\x00key"])
     def test_a_key_that_no_header_carries_is_refused_unseen(self, key):
         with pytest.raises(UsageError) as caught:
@@ -150,6 +180,13 @@ class TestRequests:
         "http://[::1",
         "http://host:port/v1",
         "//h/v1",
+        "http://h/v1 ",
+        "http://h/v1\n",
+        "http://h/v1\r\nX-Evil: 1",
+        "http://h/\x00",
+        "http://h/\ud800",
+        "http://xn--.invalid/v1",
+        "http://[1]/v1",
     ],
 )
 def test_what_is_no_address_is_said(address):
@@ -217,7 +254,10 @@ class TestStatuses:
 
     @pytest.mark.parametrize(
         ("retry_after", "seconds"),
-        [("7", 7.0), ("0", 0.0), ("", None), ("soon", None), ("-1", None), ("inf", None), ("1e400", None)],
+        [
+            *(("7", 7.0), ("0", 0.0), ("", None), ("soon", None), ("-1", None), ("inf", None), ("1e400", None)),
+            ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", None),
+        ],
     )
     def test_when_to_come_back_is_told_in_seconds(self, odd, retry_after, seconds):
         headers = {"retry-after": retry_after} if retry_after else {}
@@ -227,6 +267,25 @@ class TestStatuses:
     def test_or_at_a_time(self, odd, minutes, least):
         when = format_datetime(datetime.now(UTC) + timedelta(minutes=minutes), usegmt=True)
         assert least <= failed(odd(models=text("", 503, **{"retry-after": when})).address).retry_after <= least + 10
+
+    @pytest.mark.parametrize(("status", "lost"), [(401, False), (429, False), (500, True)])
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"content-length: 20\r\n\r\nnot whole",
+            b"content-encoding: gzip\r\ncontent-length: 8\r\n\r\nnot gzip",
+            b"transfer-encoding: chunked\r\n\r\n5\r\n{'cho\r\n",
+        ],
+    )
+    def test_a_refusal_is_one_whatever_becomes_of_its_words(self, status, lost, body):
+        async def behave(reader, writer):
+            await read_request(reader)
+            writer.write(b"HTTP/1.1 %d Oh\r\nretry-after: 3\r\n%s" % (status, body))
+            await writer.drain()
+
+        refused = failed_raw(behave)
+        assert refused.message.endswith(f"/models answered {status}: Oh.")
+        assert (refused.reason, refused.status, refused.lost, refused.retry_after) == ("status", status, lost, 3.0)
 
     @pytest.mark.parametrize("said", ["It is so.", "Is it so?", "It is so!"])
     def test_a_sentence_that_has_an_end_gets_no_other(self, odd, said):
@@ -243,6 +302,10 @@ class TestStatuses:
         assert not refused.lost
         assert not other.headers
 
+    def test_what_is_no_redirect_is_not_called_one(self, odd):
+        address = odd(models=Response(status_code=304)).address
+        assert failed(address).message == f"{address}/models answered 304: Not Modified."
+
 
 class TestKeys:
     @pytest.mark.parametrize(
@@ -255,6 +318,10 @@ class TestKeys:
             text(f"{KEY}", 500),
             RedirectResponse(f"http://{KEY.replace('/', '')}@host/?k={KEY}"),
             RedirectResponse(f"http://host/{KEY}/"),
+            RedirectResponse(f"http://host/{quote(KEY, safe='')}/"),
+            text(json.dumps({"odd": KEY}).replace("-", r"\u002d").replace("/", r"\/"), 401),
+            text(json.dumps({"error": json.dumps({"odd": KEY.replace("+", "&#43;")})}), 401),
+            text(f"no key {b64encode(KEY.encode()).decode()}", 401),
         ],
     )
     def test_an_echo_of_the_key_is_not_kept(self, odd, reply):
@@ -334,6 +401,21 @@ class TestAnswers:
         assert (lost.reason, lost.lost) == ("protocol", True)
         assert lost.message.endswith("answered with something that cannot be decompressed.")
 
+    def test_what_is_compressed_in_an_unknown_way_is_lost(self, odd):
+        lost = failed(odd(models=Response(b"\x0b", headers={"content-encoding": "br"})).address)
+        assert lost.message.endswith("answered with something that cannot be decompressed.")
+
+    @pytest.mark.parametrize("end", [b"", b"}"])
+    def test_what_does_not_end_is_given_up(self, odd, monkeypatch, end):
+        monkeypatch.setattr(arrivals, "LARGEST", 1_000_000)
+        content = gzip.compress(b"{" + b" " * 1_000_000 + end)
+        lost = failed(odd(models=Response(content, headers={"content-encoding": "gzip"})).address)
+        assert lost.message.endswith("/models answered with more than any answer holds.")
+        assert (lost.reason, lost.lost) == ("protocol", True)
+
+    def test_a_byte_order_mark_is_no_word(self, odd):
+        assert got(odd(models=Response(b'\xef\xbb\xbf{"data": 1}')).address) == {"data": 1}
+
     @pytest.mark.parametrize("charset", ["utf-16", "hex", "no-such-charset"])
     def test_json_is_utf_8_whatever_the_header_says(self, odd, charset):
         reply = Response('{"data": "ü"}'.encode(), headers={"content-type": f"application/json; charset={charset}"})
@@ -366,6 +448,57 @@ class TestPosts:
         answer = self.posted(odd, Response(sent, headers={"content-type": "text/event-stream"}))
         assert (answer.objects, answer.streamed) == (({"a": 1}, {"a": 2}), True)
 
+    @pytest.mark.parametrize("kind", ["text/event-stream", "Text/Event-Stream; charset=x", "text/event-stream ;"])
+    def test_a_stream_is_one_however_it_is_called(self, odd, kind):
+        assert self.posted(odd, Response('data: {"a": 1}\n\n', headers={"content-type": kind})).streamed
+
+    @pytest.mark.parametrize("nothing", ["data:\n\n", "data: \n\n", "data\n\n", "data: [DONE] \n\n", "\ufeff"])
+    def test_events_without_a_word_are_passed_over(self, odd, nothing):
+        sent = Response(f'{nothing}data: {{"a": 1}}\n\n', headers={"content-type": "text/event-stream"})
+        assert self.posted(odd, sent).objects == ({"a": 1},)
+
+    @pytest.mark.parametrize(
+        ("event", "says"),
+        [
+            ('{"choices": [{"text": "a"}]}', True),
+            ('{"choices": [{"delta": {"content": "a"}}]}', True),
+            ('{"content": "a"}', True),
+            ('{"choices": [{"delta": {"role": "assistant"}}]}', False),
+            ('{"choices": [], "usage": {}}', False),
+            ('{"choices": 7}', False),
+            ('{"choices": [7]}', False),
+            ("7", False),
+        ],
+    )
+    def test_the_first_word_is_timed(self, odd, event, says):
+        answer = Response(f"data: {event}\n\ndata: [DONE]\n\n", headers={"content-type": "text/event-stream"})
+        if event == "7":
+            with pytest.raises(EngineFailure):
+                self.posted(odd, answer)
+        else:
+            assert (self.posted(odd, answer).first is not None) == says
+
+    def test_a_stream_of_a_hundred_thousand_events_is_read_in_their_number(self):
+        async def behave(reader, writer):
+            await read_request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+            for _ in range(5_000):
+                writer.write(b'data: {"choices":[{"index":0,"text":""}]}\n\n' * 20)
+                await writer.drain()
+                await asyncio.sleep(0)
+
+        async def use():
+            async with raw(behave) as address:
+                client = HttpClient(address, Access(timeout=5))
+                began = time.process_time()
+                answer = await client.post("completions", {"stream": True})
+                await client.close()
+                return len(answer.objects), time.process_time() - began
+
+        number, seconds = asyncio.run(use())
+        assert number == 100_000
+        assert seconds < 30  # as long as it is, a tenth is usual; what looks at the whole again and again takes minutes
+
 
 class TestConnections:
     def test_nobody_listens(self):
@@ -389,7 +522,6 @@ class TestConnections:
             b'HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{"choices"',
             b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"cho',
             b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"cho\r\n',
-            b"HTTP/1.1 500 Oh\r\ncontent-length: 20\r\n\r\nInternal",
         ],
     )
     def test_a_connection_that_breaks_loses_the_answer(self, sent):
@@ -426,6 +558,27 @@ class TestConnections:
             await read_request(reader)
             writer.write(sent)
             await reader.read()
+
+        lost = failed_raw(behave, timeout=0.1)
+        assert lost.message.endswith("did not finish its answer in time.")
+        assert (lost.reason, lost.lost) == ("timeout", True)
+
+    @pytest.mark.parametrize(
+        ("begins", "goes_on"),
+        [
+            (b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n", b": ping\n\n"),
+            (b"HTTP/1.1 200 OK\r\n\r\n{", b" "),
+            (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        ],
+    )
+    def test_an_answer_that_only_goes_on_is_lost(self, begins, goes_on):
+        async def behave(reader, writer):
+            await read_request(reader)
+            writer.write(begins)
+            while not writer.is_closing():
+                writer.write(goes_on)
+                await writer.drain()
+                await asyncio.sleep(0.02)
 
         lost = failed_raw(behave, timeout=0.1)
         assert lost.message.endswith("did not finish its answer in time.")

@@ -13,7 +13,7 @@ from tests.engines.serving import FIXTURES, failure
 def recorded_stream(name):
     """The chunks of a stream recorded from a running server."""
     text = (FIXTURES / f"{name}.sse").read_text(encoding="utf-8")
-    return [json.loads(data) for data in payloads(text) if data != "[DONE]"]
+    return [json.loads(data) for data in payloads(text.encode()) if data != "[DONE]"]
 
 
 def chunk(**choice):

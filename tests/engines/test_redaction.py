@@ -1,4 +1,8 @@
+import base64
+import html
 import json
+import time
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -20,6 +24,54 @@ def test_long_keys_go_from_messages_and_data():
 @pytest.mark.parametrize("escaped", [json.dumps(LONG), json.dumps(LONG).replace("/", r"\/"), r'"sk\u002dab/cd+\"\\ef"'])
 def test_escapes_hide_no_key(escaped):
     assert Redaction([LONG]).data(json.loads(escaped)) == "[key]"
+
+
+def unicode_escapes(text):
+    return "".join(f"\\u{unit:04X}" for unit in memoryview(text.encode("utf-16-le")).cast("H"))
+
+
+ESCAPES = [
+    json.dumps,
+    lambda text: json.dumps(text).replace("/", r"\/"),
+    lambda text: json.dumps(json.dumps({"error": json.dumps(text)})),
+    unicode_escapes,
+    repr,
+    html.escape,
+    lambda text: html.escape(html.escape(text)),
+    lambda text: "".join(f"&#{ord(c)};" for c in text),
+    lambda text: "".join(f"&#x{ord(c):X};" for c in text),
+    quote,
+    quote_plus,
+    lambda text: quote(quote(text, safe="")).lower(),
+    lambda text: quote(json.dumps(text)),
+    lambda text: json.dumps(html.escape(text)),
+]
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+@pytest.mark.parametrize("key", ["sk-0123_456789", LONG, "geheim & \u00fc/\U0001f600 <%41>", "back\\\\slash\\"])
+def test_a_key_goes_in_whatever_escapes_it_comes(escape, key):
+    redacted = Redaction([key]).message(escape(f"~{key}~"))
+    assert "[key]" in redacted
+    assert len(redacted) < len("[key]") + 50
+    assert not any(part in redacted for part in ("0123", "cd", "geheim", "slash"))
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("before", ["", ":", "u:", "me:"])
+@pytest.mark.parametrize("after", ["", "!", "!!"])
+@pytest.mark.parametrize("key", ["sk-01234", "sk~~~~~~>>>>???"])
+def test_a_key_goes_from_base64(encode, before, after, key):
+    told = encode(f"{before}{key}{after}".encode()).decode()
+    assert len(Redaction([key]).message(told).replace("[key]", "")) <= len(told) - len(key) * 4 // 3 + 2
+
+
+@pytest.mark.parametrize("text", ["\\" * 100_000, "%25" * 30_000, "&amp;" * 20_000, "s\\" * 50_000, "%5c" * 30_000])
+@pytest.mark.parametrize("key", ["sk-0123456789", "\\" * 12, "%25%25%25%25", "&amp;&amp;"])
+def test_no_text_takes_long(text, key):
+    began = time.process_time()
+    Redaction([key]).message(text + "x")
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("key", ["0", "EMPTY", "none", "token", "[key]"])

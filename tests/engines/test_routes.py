@@ -17,7 +17,7 @@ CERTIFICATE = FIXTURES / "loopback.pem"
 
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch):
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
 
@@ -147,3 +147,17 @@ class TestCertificates:
             trusted(empty)
         with pytest.raises(UsageError, match="No such file or directory"):
             trusted(tmp_path / "missing.pem")
+
+    def test_one_from_the_environment_is_trusted(self, address, monkeypatch):
+        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+        assert models(address) == {"data": []}
+
+    def test_an_option_goes_before_the_environment(self, address, monkeypatch):
+        monkeypatch.setenv("SSL_CERT_FILE", "/missing.pem")
+        assert models(address, ca_file=CERTIFICATE) == {"data": []}
+
+    def test_one_from_the_environment_that_is_missing_is_a_sentence(self, monkeypatch):
+        monkeypatch.setenv("SSL_CERT_FILE", "/missing.pem")
+        with pytest.raises(UsageError, match=r"/missing\.pem cannot be read: No such file or directory") as caught:
+            trusted(None)
+        assert caught.value.hint == "export SSL_CERT_FILE=PATH"

@@ -1,6 +1,8 @@
+from itertools import chain
+
 import pytest
 
-from specaudit.engines.sse import payloads
+from specaudit.engines.sse import Events, payloads
 
 
 @pytest.mark.parametrize(
@@ -20,7 +22,22 @@ from specaudit.engines.sse import payloads
         ("data: a", ["a"]),
         ("data\n\n", [""]),
         ("data: \u2028 is no line end\n\n", ["\u2028 is no line end"]),
+        ("\ufeffdata: a\n\ndata: \ufeffb\n\n", ["a", "\ufeffb"]),
     ],
 )
 def test_the_data_of_events(text, found):
-    assert list(payloads(text)) == found
+    assert payloads(text.encode()) == found
+    events = Events()
+    pieces = [events.take(bytes([byte])) for byte in text.encode()]
+    assert [*chain.from_iterable(pieces), *events.take(b"", last=True)] == found
+
+
+def test_an_event_is_told_when_it_ends():
+    events = Events()
+    assert events.take(b"data: a\r") == []
+    assert events.take(b"\n\r\ndata: b\n") == ["a"]
+    assert events.take(b"\n") == ["b"]
+
+
+def test_what_is_not_utf_8_is_marked():
+    assert payloads(b"data: m\xfc\n\n") == ["m\ufffd"]

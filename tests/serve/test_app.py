@@ -283,7 +283,7 @@ class TestStreams:
         answer = speculating.at(path, {**body, "stream": True, "stream_options": {"include_usage": True}})
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.text.endswith("data: [DONE]\n\n")
-        got = assembled([json.loads(event) for event in payloads(answer.text) if event != "[DONE]"])
+        got = assembled([json.loads(event) for event in payloads(answer.content) if event != "[DONE]"])
         assert got["usage"] == whole["usage"]
         assert [choice["token_ids"] for choice in got["choices"]] == [
             choice["token_ids"] for choice in whole["choices"]

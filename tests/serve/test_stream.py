@@ -19,7 +19,7 @@ ANSWERS = {
 
 def sent(answer, *, include_usage=True):
     text = b"".join(events(answer, include_usage=include_usage)).decode()
-    data = list(payloads(text))
+    data = payloads(text.encode())
     assert data.pop() == "[DONE]"
     return [json.loads(event) for event in data]
 
