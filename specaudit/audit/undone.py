@@ -6,6 +6,8 @@ from specaudit.model.evidence import Evidence
 
 def unfinished(evidence: Evidence, check_id: str) -> bool:
     """Say whether a check would still have asked for something."""
+    if not all(arm.role in evidence.capabilities for arm in evidence.plan.arms):
+        return True  # it was not asked yet what it would ask
     done, planned = progress(evidence, check_id)
     settings = registry.settings_of(evidence.plan.suite, check_id)
     return done < planned or registry.get(check_id).next_stage(evidence.plan, settings, evidence) is not None

@@ -9,16 +9,34 @@ from specaudit.audit.budget import spent_in
 from specaudit.audit.record import read_evidence
 from specaudit.audit.resume import Resume, resume_audit
 from specaudit.audit.run import run_audit
+from specaudit.decoding.decoder import SpeculativeDecoder
+from specaudit.decoding.worlds import MARKOV4
+from specaudit.engines.reference import ReferenceEngine
 from specaudit.model.entries import ResumeEntry
 from specaudit.model.errors import UsageError
 from specaudit.model.finding import Verdict
 from specaudit.model.limits import Limits
 from specaudit.model.report import Report
+from tests.audit.bad_servers import BadServers, honest
 from tests.audit.small import small_audit
+from tests.engines.serving import running
 
 
 def limited(out: Path, limits: Limits, **options: object) -> Report:
     return run_audit(small_audit(out, limits=limits, **options))
+
+
+def test_checks_are_undone_while_an_engine_is_not_probed(tmp_path: Path) -> None:
+    servers = BadServers()
+    with running(servers) as servers.address:
+        subject, plain = (
+            servers.add(honest, ReferenceEngine(SpeculativeDecoder(MARKOV4, draft_tokens=number))) for number in (3, 0)
+        )
+        options = {"endpoint": f"{subject}/v1", "reference": f"{plain}/v1", "engine": "auto"}
+        report = limited(tmp_path, Limits(max_requests=70), **options)
+    assert set(read_evidence(tmp_path).capabilities) == {"subject"}
+    assert report.stopped is not None
+    assert "Left undone: GRD1, LAW1" in report.stopped
 
 
 @pytest.mark.parametrize(
