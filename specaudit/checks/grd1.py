@@ -1,6 +1,7 @@
 """GRD1: at temperature 0 the speculating engine emits what plain greedy decoding of the same target emits."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from specaudit.checks.background import accompanied, beside_traffic, no_traffic
 from specaudit.checks.commands import one_request, rerun, with_option
@@ -149,12 +150,13 @@ class PrefixEquality(Check[GreedySettings]):
 
 
 def _stage(plan: Plan, settings: GreedySettings, evidence: Evidence, name: str) -> Stage:
-    """Every prompt once: of both arms, or beside traffic of the subject only."""
+    """Every prompt once: of both arms, in one block, or beside traffic of the subject only."""
     prompts = prompts_of(plan, evidence, settings.prompts)
     roles: tuple[Role, ...] = ("subject", "reference") if name == _ALONE else ("subject",)
     requests = greedy(plan, evidence, PrefixEquality.id, prompts, roles, settings.max_tokens)
-    blocks = tuple(requests[start::_BLOCKS] for start in range(_BLOCKS) if requests[start::_BLOCKS])
-    return Stage(name=name, blocks=blocks, scrape=evidence.capabilities["subject"].counters)
+    asked = [requests[first : first + len(roles)] for first in range(0, len(requests), len(roles))]
+    blocks = (tuple(chain.from_iterable(asked[start::_BLOCKS])) for start in range(_BLOCKS))
+    return Stage(name=name, blocks=tuple(filter(None, blocks)), scrape=evidence.capabilities["subject"].counters)
 
 
 def _compared(evidence: Evidence, stage: str, *, scored: bool = True) -> list[Compared]:

@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from specaudit.checks.interleaved import interleaved
 from specaudit.checks.seeds import first_seed
 from specaudit.model.completion import Completion, TokenLogprobs
 from specaudit.model.evidence import Evidence
@@ -14,6 +17,8 @@ from specaudit.prompts.choose import choose_prompts
 LOGPROBS = 20
 """Asked at each position, or as many as there are."""
 
+_ORDER_SEED = 13
+
 
 def prompts_of(plan: Plan, evidence: Evidence, count: int) -> tuple[Prompt, ...]:
     """Return the prompts, the same for all checks of the family: so floors belong to what they are the floor of."""
@@ -23,9 +28,12 @@ def prompts_of(plan: Plan, evidence: Evidence, count: int) -> tuple[Prompt, ...]
 def greedy(
     plan: Plan, evidence: Evidence, check_id: str, prompts: Sequence[Prompt], roles: Sequence[Role], max_tokens: int
 ) -> tuple[PlannedRequest, ...]:
-    """Return the requests for the greedy completion of every prompt by every arm, the reference's with logprobs."""
+    """Return the requests for the greedy completion of every prompt by every arm, the reference's with logprobs.
+
+    Which arm is asked for a prompt first is left to chance.
+    """
     logprobs = min(evidence.capabilities["reference"].logprobs, LOGPROBS) or None
-    return tuple(
+    requests = tuple(
         PlannedRequest(
             arm=role,
             prompt_index=index,
@@ -40,6 +48,7 @@ def greedy(
         for index, prompt in enumerate(prompts)
         for role in roles
     )
+    return interleaved(np.random.default_rng([plan.seed, _ORDER_SEED]), requests, len(roles))
 
 
 class Answer(NamedTuple):

@@ -12,11 +12,11 @@ In process the law is revealed whole, and only the last stage is needed.
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specaudit.checks.control import law_is_told
 from specaudit.checks.copies import tellable_choices
 from specaudit.checks.interface import incomparable
+from specaudit.checks.interleaved import interleaved
 from specaudit.checks.law1.forced import CHECK, how_bounded, next_score, trust_stage
 from specaudit.checks.law1.settings import LawSettings
 from specaudit.checks.law1.sizes import completions_planned
@@ -160,7 +160,7 @@ def _draw(
         for arm in arms
     ]
     rng = np.random.default_rng([plan.seed, part])
-    return tuple(requests[slot] for slot in _interleaved(rng, len(requests), len(prompts) * len(arms)))
+    return interleaved(rng, requests, len(prompts) * len(arms))
 
 
 def _own_logprobs(settings: LawSettings, evidence: Evidence) -> int | None:
@@ -172,9 +172,3 @@ def _own_logprobs(settings: LawSettings, evidence: Evidence) -> int | None:
     if reference.token_prompts or not law_is_told(evidence) or looks_back(settings.sampling):
         return None
     return reference.logprobs or None
-
-
-def _interleaved(rng: np.random.Generator, count: int, group: int) -> NDArray[np.int64]:
-    """An order of `count` requests in which each group of neighbours is shuffled: the start of it is balanced too."""
-    keys = np.arange(count) // group + rng.random(count)
-    return np.argsort(keys, kind="stable")

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from specaudit.checks.interleaved import interleaved
 from specaudit.checks.law3.check import LawByDepth
 from specaudit.checks.law3.settings import DepthSettings
 from specaudit.checks.law6.settings import PrecisionSettings
@@ -60,7 +63,7 @@ def greedy_stage(plan: Plan, settings: PrecisionSettings, evidence: Evidence) ->
     if any(arm.temperature != "any" for arm in arms):
         return None
     prompts = choose_prompts(settings.greedy_prompts, arms, plan.seed + 11, plan.suite.prompts.sets)
-    block = tuple(
+    requests = tuple(
         PlannedRequest(
             arm=role,
             prompt_index=index,
@@ -74,6 +77,7 @@ def greedy_stage(plan: Plan, settings: PrecisionSettings, evidence: Evidence) ->
         for index in range(len(prompts))
         for role in roles
     )
+    block = interleaved(np.random.default_rng([plan.seed, 14]), requests, len(roles))
     return Stage(name=GREEDY_STAGE, blocks=(block,), prompts=prompts)
 
 
