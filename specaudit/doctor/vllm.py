@@ -31,7 +31,6 @@ def vllm_items(page: Mapping[str, Any] | None) -> Iterator[Item]:
         topic="engine",
         question="Which model runner is it?",
         state="unknown" if used.which == "unknown" else "yes",
-        answer=f"{used.why}. Requests live, old: {where['old']}; new: {where['new']}. {needs}"
-        if used.which == "unknown"
-        else f"the {used.which} one: {used.why}. Requests live in {where[used.which]}",
+        answer=f"{'' if used.which == 'unknown' else f'the {used.which} one: '}{used.why}. "
+        f"Requests live, old: {where['old']}; new: {where['new']}. {needs}",
     )

@@ -94,12 +94,14 @@ def test_the_runner_is_told_from_the_rule_of_the_release(page: Any, which: str, 
     assert said in told.why
 
 
-def test_the_doctor_says_where_requests_live() -> None:
-    *_, item = vllm_items(CPU)
-    assert item.state == "yes"
-    assert item.answer.startswith("the old one: vLLM 0.32 takes the new one where there is Triton, and ")
-    assert "gpu_input_batch.py" in item.answer
-    assert "gpu/states.py" not in item.answer
+@pytest.mark.parametrize(("page", "state"), [(CPU, "yes"), (None, "unknown")])
+def test_the_doctor_says_where_requests_live_in_either_and_what_the_new_one_needs(page: Any, state: str) -> None:
+    *_, item = vllm_items(page)
+    assert item.state == state
+    if page is not None:
+        assert item.answer.startswith("the old one: vLLM 0.32 takes the new one where there is Triton, and ")
+    for said in ("old: vllm/v1/worker/gpu_input_batch.py", "new: vllm/v1/worker/gpu/states.py", "needs Triton"):
+        assert said in item.answer
 
 
 def test_the_table_of_switches_is_that_of_the_release() -> None:
