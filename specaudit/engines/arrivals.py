@@ -33,14 +33,16 @@ async def read_as_it_comes(
     Raises:
         aiohttp.ClientError: it broke off, or does not end.
     """
-    body, events, first = bytearray(), Events(), None
+    pieces: list[bytes] = []
+    length, events, first = 0, Events() if streamed else None, None
     async for piece in content.iter_any():
-        body += piece
-        if len(body) > LARGEST:
+        pieces.append(piece)
+        length += len(piece)
+        if length > LARGEST:
             raise Endless
-        if streamed and first is None and any(map(_says_something, events.take(piece))):
+        if events is not None and first is None and any(map(_says_something, events.take(piece))):
             first = round(time.perf_counter() - began, 6)
-    return bytes(body), first
+    return b"".join(pieces), first
 
 
 def _says_something(event: str) -> bool:
