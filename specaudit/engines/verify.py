@@ -143,8 +143,8 @@ def _loaded(name: str) -> Verify:
         raise UsageError(f"{name!r} names no function of a module.", hint=_HINT)
     try:
         module = _file(Path(place)) if place.endswith(".py") else _module(place)
-    except (ImportError, OSError, SyntaxError) as error:
-        raise UsageError(f"{place} cannot be imported: {error}.", hint=_HINT) from error
+    except Exception as error:  # whatever the user's module does when it is imported
+        raise UsageError(f"{place} cannot be imported: {type(error).__name__}: {error}.", hint=_HINT) from error
     found = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"{place} has no function {function!r}.", hint=_HINT)

@@ -47,7 +47,7 @@ def test_either_way_of_reporting_the_target_is_right_and_is_named(mode, how):
 @pytest.mark.parametrize(
     ("mutant", "told"),
     [
-        ("zero-logprobs", "They are 0, as if every token had been certain"),
+        ("zero-logprobs", "They are zero logprobs on verification steps"),
         ("logprobs-mode-mixed", "They are processed ones, while first tokens, which are never drafted, have raw ones"),
         ("logprob-row-shifted", "logprobs"),
         ("logprob-of-draft", "neither the target's raw nor its processed ones"),

@@ -55,6 +55,7 @@ number = 5
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "my_verifier.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "broken.py").write_text("1 / 0", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -103,6 +104,7 @@ def test_what_is_no_outcome_is_a_sentence(here: Path, name: str, said: str) -> N
         ("my_verifier", "names no function"),
         ("no_such_module:right", "no_such_module cannot be imported"),
         ("no_such_file.py:right", "no_such_file.py cannot be imported"),
+        ("broken.py:right", "broken.py cannot be imported: ZeroDivisionError: division by zero"),
         ("my_verifier.py:absent", "my_verifier.py has no function 'absent'"),
         ("my_verifier.py:number", "my_verifier.py has no function 'number'"),
     ],

@@ -27,7 +27,9 @@ def explained(off: Sequence[Scored], mode: str, nats: float) -> str:
     other = MODES[1 - MODES.index(mode)]
     mixed = f"{other} ones, while first tokens, which are never drafted, have {mode} ones: the server mixes the two"
     fits = {
-        "0, as if every token had been certain: the server does not compute them on verification steps": _are_zero(off),
+        "zero logprobs on verification steps, as if every token had been certain: the server computes none there": (
+            _are_zero(off)
+        ),
         mixed: _close(off, other, nats),
         "the drafter's own": _close(off, "drafter", nats),
         "those of the position before: rows are picked one too early": _close(off, "before", nats),
