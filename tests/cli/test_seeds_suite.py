@@ -48,7 +48,7 @@ def test_an_engine_that_emits_the_targets_own_draws_passes_all(
     [
         ("seed-depends-on-batch", "SED2", "The batch decides what is answered"),
         ("bonus-coin-reused", "SED3", "The engine emits the target's own draws, and yet"),
-        ("zero-logprobs", "LGP1", "They are 0, as if every token had been certain"),
+        ("zero-logprobs", "LGP1", "They are zero logprobs on verification steps"),
     ],
 )
 def test_a_planted_fault_violates(
