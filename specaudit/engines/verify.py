@@ -7,12 +7,10 @@ decides nothing.
 """
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -30,9 +28,7 @@ from specaudit.engines.interface import Access, Probe
 from specaudit.engines.reference import ReferenceEngine
 from specaudit.model.errors import UsageError
 from specaudit.model.plan import Arm
-
-Verify = Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]
-"""`verify(draft [B, K], q [B, K, V], p [B, K + 1, V], num_draft [B], rng) -> (out [B, K + 1], n_out [B])`."""
+from specaudit.verifiers.calls import ContractError, Verify, outcome
 
 _HINT = "specaudit run --engine verify:MODULE:FUNCTION"
 
@@ -120,21 +116,14 @@ def _called(
         ValueError: it failed, or what came back is no outcome of a step.
     """
     try:
-        out, n_out = map(_on_the_host, verify(draft.copy(), q, p, num_draft.copy(), rng))
+        returned = verify(draft.copy(), q, p, num_draft.copy(), rng)
     except Exception as error:
         raise ValueError(f"{name} ended with {type(error).__name__}: {error}") from error
-    batch, width = draft.shape
-    if out.shape != (batch, width + 1) or n_out.shape != (batch,) or {out.dtype.kind, n_out.dtype.kind} - set("iu"):
-        raise ValueError(f"{name} did not return whole numbers (out [B, K + 1], n_out [B])")
-    emitted = np.arange(width + 1) < n_out[:, None]
-    if (n_out < 1).any() or (n_out > num_draft + 1).any() or not (out[emitted] >= 0).all() or (out >= p.shape[2]).any():
-        raise ValueError(f"{name} returned tokens that there are not, or not 1 to num_draft + 1 of them")
-    return Verified(out=np.where(emitted, out, -1), n_out=n_out.astype(np.int64), n_accepted=n_out.astype(np.int64) - 1)
-
-
-def _on_the_host(array: Any) -> np.ndarray[Any, Any]:
-    """Tensors are known by their methods, so that no library is needed."""
-    return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
+    try:
+        out, n_out = outcome(returned, num_draft, width=draft.shape[1], vocabulary=p.shape[2])
+    except ContractError as error:
+        raise ValueError(f"of {name}, {error}") from error
+    return Verified(out=out, n_out=n_out, n_accepted=n_out - 1)
 
 
 def _loaded(name: str) -> Verify:

@@ -42,10 +42,7 @@ class Caller:
         """
         draft, q, p, num_draft = (self.to_array(part) for part in (batch.draft, batch.q, batch.p, batch.num_draft))
         returned = self.verify(draft, q, p, num_draft, self.rng)
-        if not (isinstance(returned, tuple) and len(returned) == 2):
-            raise ContractError(f"a {type(returned).__name__} came back, not the pair (out, n_out)")
-        out, n_out = (_whole_numbers(name, array) for name, array in zip(("out", "n_out"), returned, strict=True))
-        _check(batch, out, n_out)
+        out, n_out = outcome(returned, batch.num_draft, width=batch.draft.shape[1], vocabulary=batch.p.shape[2])
         self.rows += len(out)
         self._emitted.update(out.tobytes() + n_out.tobytes())
         return out, n_out
@@ -54,6 +51,25 @@ class Caller:
     def digest(self) -> str:
         """SHA-256 of all that was emitted."""
         return str(self._emitted.hexdigest())
+
+
+def outcome(returned: Any, num_draft: Tokens, *, width: int, vocabulary: int) -> tuple[Tokens, Tokens]:
+    """Return what a verifier returned as the tokens emitted `[B, K + 1]` and their numbers `[B]`.
+
+    Args:
+        returned: by the verifier, in arrays of any library.
+        num_draft: drafts of each row `[B]`.
+        width: K.
+        vocabulary: V.
+
+    Raises:
+        ContractError: it is no outcome of a step.
+    """
+    if not (isinstance(returned, tuple) and len(returned) == 2):
+        raise ContractError(f"a {type(returned).__name__} came back, not the pair (out, n_out)")
+    out, n_out = (_whole_numbers(name, array) for name, array in zip(("out", "n_out"), returned, strict=True))
+    _check(out, n_out, num_draft, width, vocabulary)
+    return out, n_out
 
 
 def _whole_numbers(name: str, array: Any) -> Tokens:
@@ -67,17 +83,16 @@ def _whole_numbers(name: str, array: Any) -> Tokens:
     return np.ascontiguousarray(found, dtype=np.int64)
 
 
-def _check(batch: Batch, out: Tokens, n_out: Tokens) -> None:
-    rows, width = batch.draft.shape
+def _check(out: Tokens, n_out: Tokens, num_draft: Tokens, width: int, vocabulary: int) -> None:
+    rows = len(num_draft)
     if out.shape != (rows, width + 1) or n_out.shape != (rows,):
         raise ContractError(
             f"out is {list(out.shape)} and n_out {list(n_out.shape)}, not {[rows, width + 1]} and {[rows]}"
         )
-    if (bad := (n_out < 1) | (n_out > batch.num_draft + 1)).any():
+    if (bad := (n_out < 1) | (n_out > num_draft + 1)).any():
         row = int(bad.argmax())
-        raise ContractError(f"n_out[{row}] is {n_out[row]}, not 1 to {batch.num_draft[row] + 1}")
+        raise ContractError(f"n_out[{row}] is {n_out[row]}, not 1 to {num_draft[row] + 1}")
     emitted = np.arange(width + 1) < n_out[:, None]
-    vocabulary = batch.p.shape[2]
     for name, wrong, right in (
         ("", emitted & ((out < 0) | (out >= vocabulary)), f"one of {vocabulary} tokens"),
         (", behind the last token,", ~emitted & (out != -1), "-1"),

@@ -11,6 +11,8 @@ from specaudit.engines.routes import credentials, proxy_to, trusted
 from specaudit.model.errors import UsageError
 from tests.engines.serving import FIXTURES, closed_address, raw, running
 
+EMPTY = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+
 CERTIFICATE = FIXTURES / "loopback.pem"
 """Signed by itself, for 127.0.0.1, with its key."""
 
@@ -36,58 +38,48 @@ def models(address, **access):
 
 
 class TestProxies:
-    def asked_through(self, monkeypatch, url, user=""):
-        """The head of the request that a proxy gets for an address."""
+    def asked_through(self, monkeypatch, url, *, answer=EMPTY, user="", **access):
+        """The head of the request that a proxy gets for an address, and what the client makes of the proxy's answer."""
         heads = []
 
         async def behave(reader, writer):
             heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            writer.write(b'HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{"data":[]}')
+            writer.write(answer)
             await writer.drain()
 
         async def use():
             async with raw(behave) as address:
-                monkeypatch.setenv("HTTP_PROXY", address.removesuffix("/v1").replace("//", f"//{user}"))
-                client = HttpClient(url, Access(timeout=5))
+                scheme = url.partition(":")[0].upper()
+                monkeypatch.setenv(f"{scheme}_PROXY", address.removesuffix("/v1").replace("//", f"//{user}"))
+                client = HttpClient(url, Access(timeout=5, **access))
                 try:
                     return await client.get_json("models")
+                except EngineFailure as error:
+                    return error.failure
                 finally:
                     await client.close()
 
-        assert asyncio.run(use()) == {"data": []}
-        return heads[0]
+        got = asyncio.run(use())
+        return heads[0], got
 
     def test_a_proxy_is_asked_for_the_whole_address(self, monkeypatch):
-        head = self.asked_through(monkeypatch, "http://far-away.invalid/v1")
+        head, got = self.asked_through(monkeypatch, "http://far-away.invalid/v1")
+        assert got == {}
         assert head.startswith("GET http://far-away.invalid/v1/models HTTP/1.1\r\n")
         assert "proxy-authorization" not in head.lower()
 
     def test_its_password_is_sent(self, monkeypatch):
-        head = self.asked_through(monkeypatch, "http://far-away.invalid/v1", user="me:secret@")
+        head, _ = self.asked_through(monkeypatch, "http://far-away.invalid/v1", user="me:secret@")
         assert "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in head
 
     def test_a_tunnel_is_asked_for_with_the_password(self, monkeypatch):
-        heads = []
-
-        async def behave(reader, writer):
-            heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
-            await writer.drain()
-
-        async def use():
-            async with raw(behave) as address:
-                monkeypatch.setenv("HTTPS_PROXY", address.removesuffix("/v1").replace("//", "//me:secret@"))
-                client = HttpClient("https://far-away.invalid/v1", Access(api_key="sk-0123456789", timeout=5))
-                try:
-                    await client.get_json("models")
-                finally:
-                    await client.close()
-
-        with pytest.raises(EngineFailure, match=r"The proxy on the way to .* does not let through"):
-            asyncio.run(use())
-        assert heads[0].startswith("CONNECT far-away.invalid:443 HTTP/1.1\r\n")
-        assert "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in heads[0]
-        assert "sk-0123456789" not in heads[0]
+        refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
+        access = {"answer": refusal, "user": "me:secret@", "api_key": "sk-0123456789"}
+        head, got = self.asked_through(monkeypatch, "https://far-away.invalid/v1", **access)
+        assert got.message == "The proxy on the way to https://far-away.invalid/v1/models does not let through."
+        assert head.startswith("CONNECT far-away.invalid:443 HTTP/1.1\r\n")
+        assert "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in head
+        assert "sk-0123456789" not in head
 
     def test_an_address_may_be_spared(self, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")

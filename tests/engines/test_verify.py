@@ -88,7 +88,7 @@ def test_it_is_found_as_a_module_and_as_a_file(here: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("malformed", "my_verifier.py:malformed returned tokens that there are not"),
+        ("malformed", r"of my_verifier.py:malformed, n_out\[0\] is \d, not 1 to 4"),
         ("raising", "my_verifier.py:raising ended with KeyError: 'draft'"),
     ],
 )
